@@ -1,0 +1,73 @@
+//! The command line: one definition from which help, completions and man pages come.
+#![forbid(unsafe_code)]
+
+mod completions;
+mod hook;
+mod init;
+mod log;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Puts a gate in front of every program a process tree starts.
+#[derive(Debug, Parser)]
+#[command(name = "shellgate", version, about, max_term_width = 100)]
+pub struct Cli {
+    /// Say more about what shellgate itself does (twice: debug).
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub verbose: u8,
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Read a session's trace.
+    Log(log::LogArgs),
+    /// Write a commented shellgate.yaml.
+    Init(init::InitArgs),
+    /// Check or try hooks.
+    #[command(subcommand)]
+    Hook(hook::HookVerb),
+    /// Print a completion script for a shell.
+    Completions(completions::CompletionsArgs),
+    /// Print the man page, or write one page per command into a folder.
+    Man(completions::ManArgs),
+}
+
+/// Where the configuration comes from.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    /// Configuration file (else $SHELLGATE_CONFIG, ./shellgate.yaml, ~/.config/shellgate/config.yaml,
+    /// /etc/shellgate/config.yaml, the embedded preset `dev`).
+    #[arg(short, long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Use an embedded preset instead of a file.
+    #[arg(long, value_name = "NAME", conflicts_with = "config", value_parser = ["dev", "strict"])]
+    pub preset: Option<String>,
+    /// Add the hooks of a Claude Code settings.json or hooks.json.
+    #[arg(long, value_name = "FILE")]
+    pub claude_settings: Option<PathBuf>,
+}
+
+/// Runs the command line; the exit status is as `shellgate run` documents it.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse_from(std::env::args_os().collect::<Vec<OsString>>());
+    let done = match cli.verb {
+        Verb::Log(args) => log::run(&args),
+        Verb::Init(args) => init::run(&args),
+        Verb::Hook(verb) => hook::run(&verb),
+        Verb::Completions(args) => completions::completions(&args),
+        Verb::Man(args) => completions::man(&args),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("shellgate: {error:#}");
+            ExitCode::from(125)
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The `on-shell` event as hooks and the trace see it: a versioned wire format, no behaviour.
+//!
+//! Times are RFC 3339 in UTC, durations microseconds, sizes bytes unless the name says KiB.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of the event's shape; raised when a field changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+
+/// One program start: before it (`outcome` is null) or after it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// The binding: always `on-shell`.
+    pub event: String,
+    pub phase: Phase,
+    pub schema: u32,
+    pub session_id: String,
+    /// Number of the exec in its session, from 1.
+    pub seq: u64,
+    pub time: String,
+    /// Absolute, canonical path of the file as the target sees it; for an anonymous file its kernel name
+    /// (`/memfd:NAME`), see `file.kind`.
+    pub path: String,
+    /// Last component of `path`.
+    pub name: String,
+    /// The path as it was passed to the kernel.
+    pub path_raw: String,
+    /// The whole argument list; bytes that are not UTF-8 are replaced here and exact in `argv_base64`.
+    pub argv: Vec<String>,
+    /// Every argument in base64, present when one of them is not UTF-8.
+    pub argv_base64: Option<Vec<String>>,
+    /// For display: argv quoted for a shell, possibly shortened. Never decide on it.
+    pub command: String,
+    pub cwd: String,
+    pub cwd_deleted: bool,
+    /// Process id (thread group), as the supervisor sees it.
+    pub pid: i32,
+    /// The thread that called execve.
+    pub tid: i32,
+    pub ppid: i32,
+    pub uid: u32,
+    pub gid: u32,
+    /// The execs this one descends from, nearest first.
+    pub ancestry: Vec<Ancestor>,
+    pub depth: u32,
+    /// `#!` chain, outermost script's interpreter first.
+    pub interpreters: Vec<Interpreter>,
+    /// The program a dynamic loader was asked to load (`ld.so PROGRAM`).
+    pub payload: Option<String>,
+    /// The applet of a multi-call binary (busybox, toybox, coreutils).
+    pub applet: Option<String>,
+    pub script: Option<Script>,
+    /// The recipe a build tool was asked for; absent means none was resolved and says nothing about the call.
+    pub recipe: Option<Recipe>,
+    /// Variables known to change what programs execute (all of them with `event.env: all`).
+    pub env: BTreeMap<String, String>,
+    /// Names of all variables, sorted.
+    pub env_names: Vec<String>,
+    pub file: FileFacts,
+    /// `execve` or `execveat`.
+    pub syscall: String,
+    /// `x86_64`, `i386` or `aarch64`: the ABI the call came through.
+    pub abi: String,
+    pub outcome: Option<Outcome>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    Before,
+    After,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ancestor {
+    pub seq: u64,
+    pub path: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Interpreter {
+    /// As written after `#!`.
+    pub raw: String,
+    /// Canonical, as the target sees it.
+    pub path: String,
+    /// The one optional argument of a `#!` line.
+    pub arg: Option<String>,
+}
+
+/// Where the text that an interpreter will run comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ScriptSource {
+    /// A shell's `-c` body.
+    #[serde(rename = "-c")]
+    Command,
+    /// Standard input, which is marked and never read.
+    #[serde(rename = "stdin")]
+    Stdin,
+    /// A script file, by `#!` or as an operand.
+    #[serde(rename = "file")]
+    File,
+    /// Inline code of another interpreter (`python -c`, `perl -e`, `awk 'program'`).
+    #[serde(rename = "code")]
+    Code,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Script {
+    pub source: ScriptSource,
+    /// Null when the text is not known (stdin, an unreadable file).
+    pub text: Option<String>,
+    /// Whether `text` is all of what will run.
+    pub complete: bool,
+    /// Why the text is missing or incomplete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The script file, canonical.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// SHA-256 of the file's bytes that were read, in hex.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// `$0` of a `-c` body, when given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arg0: Option<String>,
+    /// Positional parameters of the script.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Recipe {
+    /// `make`, `just` or `npm`.
+    pub tool: String,
+    pub name: String,
+    pub file: String,
+    pub body: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileFacts {
+    pub kind: FileKind,
+    /// `major:minor` of the device.
+    pub dev: String,
+    pub inode: u64,
+    pub size: u64,
+    /// Permission bits in octal, four digits.
+    pub mode: String,
+    pub uid: u32,
+    pub mtime: String,
+    /// Set-user-id or set-group-id on execution.
+    pub setuid: bool,
+    /// The mount namespace is not the supervisor's.
+    pub foreign_mount_ns: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FileKind {
+    Regular,
+    /// `memfd_create`: no name in any file system.
+    Memfd,
+    /// Unlinked, or opened with `O_TMPFILE`.
+    Deleted,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome {
+    pub kind: OutcomeKind,
+    /// Exit code, when `kind` is `exited`.
+    pub code: Option<i32>,
+    /// Signal number, when `kind` is `signaled`.
+    pub signal: Option<i32>,
+    /// errno, when `kind` is `exec_failed` and it is known.
+    pub errno: Option<i32>,
+    /// The later exec that replaced this program, or who ended it (`shellgate`).
+    pub by: Option<String>,
+    pub duration_us: u64,
+    pub user_us: Option<u64>,
+    pub system_us: Option<u64>,
+    pub max_rss_kib: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    Exited,
+    Signaled,
+    /// A later exec in the same process took its place.
+    Replaced,
+    /// The kernel did not start it.
+    ExecFailed,
+    /// The caller went away or was interrupted before the kernel could start it.
+    Cancelled,
+    /// It ended, and this kernel does not tell how.
+    Unknown,
+}

@@ -1,0 +1,101 @@
+//! The seal: after the kernel has made its own copy of argv, envp and the file, and before the new program
+//! runs its first instruction, that copy is compared with what was judged. A mismatch is a SIGKILL.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+use crate::notify::Target;
+
+/// Which mechanism stands behind the seal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Ebpf,
+    Ptrace,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ebpf => "ebpf",
+            Self::Ptrace => "ptrace",
+        })
+    }
+}
+
+/// What the kernel must have copied if the judged call is the one that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expectation {
+    /// Number of the exec in its session.
+    pub seq: u64,
+    /// The thread that waits in the notification.
+    pub target: Target,
+    /// argv as the new program will see it (after `#!` rewriting), each string with its NUL.
+    pub argv: Vec<u8>,
+    /// envp, each string with its NUL.
+    pub envp: Vec<u8>,
+    /// The file the kernel will map: the program itself, or the last interpreter of a `#!` chain.
+    pub exe: Identity,
+}
+
+/// Identity of a file that changes when its content does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// `st_dev`.
+    pub dev: u64,
+    pub ino: u64,
+    pub ctime_sec: i64,
+    pub ctime_nsec: i64,
+}
+
+/// What became of an exec that was let through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The kernel's copy is what was judged; the program runs.
+    Ran,
+    /// The kernel did not start it; the caller lives on. The errno where the backend can see it.
+    Failed { errno: Option<i32> },
+    /// The kernel's copy was something else; the process was killed before its first instruction.
+    Killed,
+    /// The caller ended before the exec was done.
+    Gone,
+    /// Not known yet: a [`KernelRecord`] with this `seq` will tell.
+    Pending,
+}
+
+/// What a backend reports on its own, from the kernel side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelRecord {
+    /// An exec reached its end in the kernel.
+    Exec { seq: u64, pid: i32, fate: Fate },
+    /// A process of the tree ended; `status` is a wait status.
+    Exit { pid: i32, status: i32, user_us: Option<u64>, system_us: Option<u64>, max_rss_kib: Option<u64> },
+    /// Records were lost; the count is of this report.
+    Lost { count: u64 },
+}
+
+/// A way to seal. Chosen once per session by really trying.
+pub trait Seal: Send + Sync {
+    fn level(&self) -> Level;
+
+    /// Takes a process into the tree, before its first exec.
+    fn enroll(&self, pid: i32) -> Result<(), SealError>;
+
+    /// Puts the expectation in place. Called before the reply, on the thread that will call
+    /// [`Armed::settle`].
+    fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError>;
+
+    /// Where kernel records arrive, if this backend has any. Called once, before the first exec.
+    fn records(&self, sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError>;
+}
+
+/// A sealed exec whose caller still waits. Dropping it withdraws the seal.
+pub trait Armed {
+    /// After the reply: finds out what became of the exec.
+    fn settle(self: Box<Self>) -> Fate;
+}
+
+/// The exec cannot be sealed and must be refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SealError(pub String);

@@ -1,0 +1,4 @@
+//! `cargo xtask …`: one verb a file.
+#![forbid(unsafe_code)]
+
+fn main() {}
