@@ -1,11 +1,151 @@
-//! seccomp notifications, each answered exactly once.
+//! seccomp notifications, each answered exactly once. A [`Notification`] is consumed by its answer; one that is
+//! dropped, by a panic too, refuses.
 #![forbid(unsafe_code)]
 
+pub mod pool;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::sys::seccomp;
+
 /// Who called execve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The calling thread, as the supervisor's pid namespace names it.
     pub tid: i32,
     /// Its process.
     pub pid: i32,
+}
+
+/// The system call as it stands in the caller's registers, which nobody can change while it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawCall {
+    pub arch: u32,
+    pub nr: u32,
+    pub args: [u64; 6],
+}
+
+/// The supervisor's end of the filter.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+}
+
+impl Listener {
+    /// Takes the listener over after finding out, by use, whether its ioctls work here.
+    pub fn new(fd: OwnedFd) -> io::Result<Self> {
+        // No notification has the id 0. An honest kernel says so; a policy that blocks the ioctl (AppArmor, an
+        // outer seccomp filter) says something else, and then every exec would hang or fail.
+        match seccomp::id_valid(fd.as_fd(), 0) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+            Err(error) => {
+                return Err(io::Error::new(
+                    error.kind(),
+                    format!("the seccomp listener was installed but its ioctls are blocked here: {error}"),
+                ));
+            }
+            Ok(()) => return Err(io::Error::other("the seccomp listener claims a notification that is not")),
+        }
+        // Faster where it exists (6.6); nothing depends on it.
+        let _ = seccomp::set_sync_wake_up(fd.as_fd());
+        Ok(Self { fd })
+    }
+
+    /// The next notification; `None` when the last process under the filter is gone.
+    pub fn next(self: &Arc<Self>) -> io::Result<Option<Notification>> {
+        loop {
+            let mut ready = [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut ready, PollTimeout::NONE) {
+                Ok(_) => {}
+                Err(nix::Error::EINTR) => continue,
+                Err(errno) => return Err(errno.into()),
+            }
+            let events = ready[0].revents().unwrap_or(PollFlags::empty());
+            if events.contains(PollFlags::POLLIN) {
+                match seccomp::receive(self.fd.as_fd()) {
+                    Ok(raw) => {
+                        return Ok(Some(Notification {
+                            listener: Arc::clone(self),
+                            id: raw.id,
+                            tid: raw.pid as i32,
+                            call: RawCall { arch: raw.arch, nr: raw.nr as u32, args: raw.args },
+                            answered: false,
+                        }));
+                    }
+                    // The caller was killed or interrupted between poll and receive.
+                    Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ENOENT)) => {}
+                    Err(error) => return Err(error),
+                }
+            } else if events.contains(PollFlags::POLLHUP) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whether no process is left under the filter, waiting for that at most `patience` milliseconds.
+    pub fn is_deserted(&self, patience: u16) -> bool {
+        let mut ready = [PollFd::new(self.fd.as_fd(), PollFlags::empty())];
+        let _ = poll(&mut ready, PollTimeout::from(patience));
+        ready[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP))
+    }
+}
+
+/// Whether the answer arrived.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    Delivered,
+    /// The caller was killed or interrupted meanwhile; the call did not go on.
+    TooLate,
+}
+
+/// A program start that waits for its verdict.
+#[must_use = "an exec waits for the answer"]
+#[derive(Debug)]
+pub struct Notification {
+    listener: Arc<Listener>,
+    id: u64,
+    /// The calling *thread*; 0 when our pid namespace does not show it.
+    pub tid: i32,
+    pub call: RawCall,
+    answered: bool,
+}
+
+impl Notification {
+    /// Whether the caller still waits in this very call. What was read of it before a `true` was its own.
+    pub fn is_live(&self) -> bool {
+        seccomp::id_valid(self.listener.fd.as_fd(), self.id).is_ok()
+    }
+
+    /// Lets the exec go on in the kernel.
+    pub fn proceed(mut self) -> Sent {
+        self.answered = true;
+        sent(seccomp::send_continue(self.listener.fd.as_fd(), self.id))
+    }
+
+    /// Makes the exec fail.
+    pub fn fail(mut self, errno: i32) -> Sent {
+        self.answered = true;
+        sent(seccomp::send_errno(self.listener.fd.as_fd(), self.id, errno))
+    }
+}
+
+fn sent(result: io::Result<()>) -> Sent {
+    match result {
+        Ok(()) => Sent::Delivered,
+        // ENOENT: gone. Anything else left the caller waiting or failed; in no case did the exec go on.
+        Err(_) => Sent::TooLate,
+    }
+}
+
+impl Drop for Notification {
+    fn drop(&mut self) {
+        if !self.answered {
+            let _ = seccomp::send_errno(self.listener.fd.as_fd(), self.id, libc::EPERM);
+        }
+    }
 }

@@ -1,1 +1,195 @@
-//! outcome.
+//! How each admitted exec ended: exactly one outcome each. Sources report what they know (the seal, our own
+//! wait, process handles, the kernel side); the first report about a process counts.
+#![forbid(unsafe_code)]
+
+pub mod handles;
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::event::{Ancestor, Event, Outcome, OutcomeKind};
+use crate::seal::Fate;
+
+/// An exec with its outcome.
+#[derive(Debug)]
+pub struct Ended {
+    pub event: Box<Event>,
+    pub outcome: Outcome,
+}
+
+/// How a process ended, as one source tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exit {
+    /// A wait status; `None` when this kernel does not tell.
+    pub status: Option<i32>,
+    pub user_us: Option<u64>,
+    pub system_us: Option<u64>,
+    pub max_rss_kib: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Admitted {
+    event: Box<Event>,
+    since: Instant,
+}
+
+#[derive(Default)]
+struct State {
+    /// Let through, fate not known yet; by seq.
+    pending: HashMap<u64, Admitted>,
+    /// Programs that run; by pid.
+    running: HashMap<i32, Admitted>,
+    /// Ends that were reported before the start: a short program outruns its own exec record.
+    early: HashMap<i32, Exit>,
+}
+
+/// Follows every admitted exec to its end.
+pub struct Tracker {
+    state: Mutex<State>,
+    settled: Condvar,
+    tell: Box<dyn Fn(Ended) + Send + Sync>,
+}
+
+impl Tracker {
+    pub fn new(tell: Box<dyn Fn(Ended) + Send + Sync>) -> Self {
+        Self { state: Mutex::default(), settled: Condvar::new(), tell }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Before the reply.
+    pub fn admit(&self, event: Box<Event>) {
+        let mut state = self.state();
+        // An end that was reported under this pid before now belongs to an earlier process.
+        state.early.remove(&event.pid);
+        state.pending.insert(event.seq, Admitted { event, since: Instant::now() });
+    }
+
+    /// What became of the exec.
+    pub fn fate(&self, seq: u64, fate: Fate) {
+        let mut state = self.state();
+        let kind = match fate {
+            Fate::Pending => return,
+            Fate::Ran => return self.ran(state, seq),
+            Fate::Failed { errno } => Outcome { errno, ..blank(OutcomeKind::ExecFailed) },
+            Fate::Gone => blank(OutcomeKind::Cancelled),
+            Fate::Killed => Outcome {
+                signal: Some(libc::SIGKILL),
+                by: Some("shellgate".into()),
+                ..blank(OutcomeKind::Signaled)
+            },
+        };
+        let Some(admitted) = state.pending.remove(&seq) else { return };
+        let mut ended = vec![(admitted, kind)];
+        // A kill at the exec ends the program that ran in the process before, too.
+        if fate == Fate::Killed
+            && let Some(before) = state.running.remove(&ended[0].0.event.pid)
+        {
+            let by = Some(format!("exec {seq}"));
+            ended.insert(0, (before, Outcome { by, ..blank(OutcomeKind::Replaced) }));
+        }
+        self.report(state, ended);
+    }
+
+    fn ran(&self, mut state: MutexGuard<'_, State>, seq: u64) {
+        let Some(admitted) = state.pending.remove(&seq) else { return };
+        let pid = admitted.event.pid;
+        let by = Some(format!("exec {seq}"));
+        let mut ended = Vec::new();
+        if let Some(before) = state.running.remove(&pid) {
+            ended.push((before, Outcome { by, ..blank(OutcomeKind::Replaced) }));
+        }
+        match state.early.remove(&pid) {
+            Some(exit) => ended.push((admitted, outcome_of(exit))),
+            None => drop(state.running.insert(pid, admitted)),
+        }
+        self.report(state, ended);
+    }
+
+    /// A process ended.
+    pub fn exited(&self, pid: i32, exit: Exit) {
+        let mut state = self.state();
+        if let Some(admitted) = state.running.remove(&pid) {
+            return self.report(state, vec![(admitted, outcome_of(exit))]);
+        }
+        if state.pending.values().any(|admitted| admitted.event.pid == pid) {
+            state.early.insert(pid, exit);
+        }
+    }
+
+    fn report(&self, state: MutexGuard<'_, State>, ended: Vec<(Admitted, Outcome)>) {
+        // Under the lock, so that the records of one process keep their order.
+        for (Admitted { event, since }, mut outcome) in ended {
+            outcome.duration_us = since.elapsed().as_micros() as u64;
+            (self.tell)(Ended { event, outcome });
+        }
+        drop(state);
+        self.settled.notify_all();
+    }
+
+    /// The execs that a process descends from: its own current program's, nearest first.
+    pub fn lineage(&self, pid: i32) -> Option<Vec<Ancestor>> {
+        let state = self.state();
+        let event = &state.running.get(&pid)?.event;
+        let own = Ancestor { seq: event.seq, path: event.path.clone() };
+        Some(std::iter::once(own).chain(event.ancestry.iter().cloned()).collect())
+    }
+
+    /// The process's own exec that is let through but not yet known to have happened, if any.
+    pub fn unsettled(&self, pid: i32, tid: i32) -> Option<u64> {
+        let state = self.state();
+        state.pending.values().find(|one| one.event.pid == pid && one.event.tid == tid).map(|one| one.event.seq)
+    }
+
+    /// Waits until everything has ended, at most `patience`; what has not by then is reported as unknown.
+    pub fn close(&self, patience: Duration) {
+        let until = Instant::now() + patience;
+        let mut state = self.state();
+        while !(state.running.is_empty() && state.pending.is_empty()) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.settled.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let left: Vec<_> = {
+            let State { pending, running, .. } = &mut *state;
+            running.drain().map(|(_, one)| one).chain(pending.drain().map(|(_, one)| one)).collect()
+        };
+        let ended = left.into_iter().map(|one| (one, blank(OutcomeKind::Unknown))).collect();
+        self.report(state, ended);
+    }
+}
+
+fn blank(kind: OutcomeKind) -> Outcome {
+    Outcome {
+        kind,
+        code: None,
+        signal: None,
+        errno: None,
+        by: None,
+        duration_us: 0,
+        user_us: None,
+        system_us: None,
+        max_rss_kib: None,
+    }
+}
+
+fn outcome_of(exit: Exit) -> Outcome {
+    let kind = match exit.status {
+        None => OutcomeKind::Unknown,
+        Some(status) if libc::WIFEXITED(status) => OutcomeKind::Exited,
+        Some(_) => OutcomeKind::Signaled,
+    };
+    Outcome {
+        code: exit.status.filter(|status| libc::WIFEXITED(*status)).map(libc::WEXITSTATUS),
+        signal: exit.status.filter(|status| libc::WIFSIGNALED(*status)).map(libc::WTERMSIG),
+        user_us: exit.user_us,
+        system_us: exit.system_us,
+        max_rss_kib: exit.max_rss_kib,
+        ..blank(kind)
+    }
+}

@@ -2,6 +2,9 @@
 //! runs its first instruction, that copy is compared with what was judged. A mismatch is a SIGKILL.
 #![forbid(unsafe_code)]
 
+pub mod predict;
+pub mod ptrace;
+
 use std::fmt;
 
 use crate::notify::Target;

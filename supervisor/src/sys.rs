@@ -1,1 +1,16 @@
-//! sys.
+//! System calls that no crate wraps safely: the only folder with `unsafe`. One thin function per call,
+//! owned descriptors, `io::Error` with the kernel's errno, no policy.
+#![allow(unsafe_code, reason = "this folder is where raw system calls live")]
+
+pub mod files;
+pub mod memory;
+pub mod pidfd;
+pub mod process;
+pub mod seccomp;
+
+use std::io;
+
+/// Turns a libc return value into a result.
+fn check(value: libc::c_long) -> io::Result<libc::c_long> {
+    if value < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
+}

@@ -1,0 +1,150 @@
+//! The exec call itself: which one, through which ABI, with which strings.
+
+use crate::capture::CaptureError;
+use crate::capture::memory::{Memory, Text};
+use crate::launch::filter::{self, ExecNumbers};
+use crate::notify::RawCall;
+
+/// `MAX_ARG_STRLEN`: the longest single string the kernel copies, with its NUL.
+const LONGEST_STRING: usize = 32 * 4096;
+/// The most bytes of strings and pointers the kernel takes whatever the stack limit (three quarters of 8 MiB).
+const MOST_BYTES: usize = 6 * 1024 * 1024;
+/// `PATH_MAX`, with its NUL.
+const LONGEST_PATH: usize = 4096;
+/// `AT_EXECVE_CHECK` (6.14): asks whether the file could be executed.
+const AT_EXECVE_CHECK: u32 = 0x10000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syscall {
+    Execve,
+    Execveat,
+}
+
+impl Syscall {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Execve => "execve",
+            Self::Execveat => "execveat",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Abi {
+    pub name: &'static str,
+    numbers: ExecNumbers,
+    pointer: usize,
+}
+
+impl Abi {
+    fn of(arch: u32) -> Option<Self> {
+        let (name, numbers, pointer) = match arch {
+            filter::ARCH_X86_64 => ("x86_64", filter::X86_64, 8),
+            filter::ARCH_I386 => ("i386", filter::I386, 4),
+            filter::ARCH_AARCH64 => ("aarch64", filter::AARCH64, 8),
+            filter::ARCH_ARM => ("arm", filter::ARM, 4),
+            _ => return None,
+        };
+        Some(Self { name, numbers, pointer })
+    }
+
+    /// The ABI of this program.
+    pub const NATIVE: Self = if cfg!(target_arch = "aarch64") {
+        Self { name: "aarch64", numbers: filter::AARCH64, pointer: 8 }
+    } else {
+        Self { name: "x86_64", numbers: filter::X86_64, pointer: 8 }
+    };
+}
+
+/// What the caller passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    pub syscall: Syscall,
+    pub abi: Abi,
+    /// `AT_FDCWD` for execve.
+    pub dirfd: i32,
+    pub flags: u32,
+    pub path: Vec<u8>,
+    pub argv: Vec<Vec<u8>>,
+    pub envp: Vec<Vec<u8>>,
+}
+
+impl Call {
+    /// Whether the caller only asks, and nothing will run.
+    pub fn is_check(&self) -> bool {
+        self.flags & AT_EXECVE_CHECK != 0
+    }
+}
+
+/// Reads the call. The inner error is the errno with which the kernel would fail it.
+pub fn read(tid: i32, raw: RawCall) -> Result<Result<Call, i32>, CaptureError> {
+    let abi = Abi::of(raw.arch).ok_or(CaptureError::Architecture(raw.arch))?;
+    let [a, b, c, d, e, _] = raw.args.map(|arg| if abi.pointer == 4 { arg & 0xffff_ffff } else { arg });
+    let (syscall, dirfd, path, argv, envp, flags) = if raw.nr == abi.numbers.execve {
+        (Syscall::Execve, libc::AT_FDCWD, a, b, c, 0)
+    } else {
+        (Syscall::Execveat, a as u32 as i32, b, c, d, e as u32)
+    };
+    let mut reader = Reader { tid, memory: Memory::of(tid), pointer: abi.pointer, budget: MOST_BYTES };
+    // One read for the three places that every exec needs.
+    reader.memory.prefetch([path, argv, envp].into_iter().filter(|addr| *addr != 0))?;
+    let path = match reader.memory.string(path, LONGEST_PATH)? {
+        Some(Text::Whole(path)) => path,
+        Some(Text::TooLong) => return Ok(Err(libc::ENAMETOOLONG)),
+        None => return Err(CaptureError::Unreadable { what: "the path", tid, addr: path }),
+    };
+    let Some(argv) = reader.strings("argv", argv)? else { return Ok(Err(libc::E2BIG)) };
+    let Some(envp) = reader.strings("envp", envp)? else { return Ok(Err(libc::E2BIG)) };
+    Ok(Ok(Call { syscall, abi, dirfd, flags, path, argv, envp }))
+}
+
+struct Reader {
+    tid: i32,
+    memory: Memory,
+    pointer: usize,
+    /// Bytes the kernel may still take.
+    budget: usize,
+}
+
+impl Reader {
+    /// The strings of a NULL-terminated pointer array (none for a NULL array, as the kernel reads it); `None`
+    /// when they are more than the kernel takes.
+    fn strings(&mut self, what: &'static str, array: u64) -> Result<Option<Vec<Vec<u8>>>, CaptureError> {
+        let Some(pointers) = self.pointers(what, array)? else { return Ok(None) };
+        self.memory.prefetch(pointers.iter().copied())?;
+        let mut strings = Vec::with_capacity(pointers.len());
+        for addr in pointers {
+            match self.memory.string(addr, LONGEST_STRING)? {
+                Some(Text::Whole(text)) => {
+                    let Some(budget) = self.budget.checked_sub(text.len() + 1) else { return Ok(None) };
+                    self.budget = budget;
+                    strings.push(text);
+                }
+                Some(Text::TooLong) => return Ok(None),
+                None => return Err(CaptureError::Unreadable { what, tid: self.tid, addr }),
+            }
+        }
+        Ok(Some(strings))
+    }
+
+    fn pointers(&mut self, what: &'static str, array: u64) -> Result<Option<Vec<u64>>, CaptureError> {
+        let mut pointers = Vec::new();
+        if array == 0 {
+            return Ok(Some(pointers));
+        }
+        let mut word = [0; 8];
+        loop {
+            let addr = array.wrapping_add((pointers.len() * self.pointer) as u64);
+            if !self.memory.copy(addr, &mut word[..self.pointer])? {
+                return Err(CaptureError::Unreadable { what, tid: self.tid, addr });
+            }
+            let pointer = u64::from_le_bytes(word);
+            if pointer == 0 {
+                return Ok(Some(pointers));
+            }
+            let Some(budget) = self.budget.checked_sub(self.pointer) else { return Ok(None) };
+            self.budget = budget;
+            pointers.push(pointer);
+        }
+    }
+}

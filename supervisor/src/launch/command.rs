@@ -1,0 +1,204 @@
+//! The command's process between fork and exec: confines itself, installs the filter, hands the listener
+//! over, waits for the word, executes. The exec is an event like any other.
+//!
+//! Between filter and hand-over nothing here may call execve: nobody would answer.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::sys::signal::{SigmaskHow, sigprocmask};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
+};
+
+use super::{LaunchError, Plan, filter};
+use crate::sys::{process, seccomp};
+
+/// Exit status when the first command may not run.
+const REFUSED: u8 = 126;
+/// Exit status when there is no such command.
+const NOT_FOUND: u8 = 127;
+
+/// Capabilities a tree started as root must not have: with them it could read or attach to the supervisor,
+/// unload the seal, or change the kernel under it.
+const DROPPED_CAPABILITIES: [(u32, &str); 9] = [
+    (16, "CAP_SYS_MODULE"),
+    (17, "CAP_SYS_RAWIO"),
+    (19, "CAP_SYS_PTRACE"),
+    (22, "CAP_SYS_BOOT"),
+    (33, "CAP_MAC_ADMIN"),
+    (32, "CAP_MAC_OVERRIDE"),
+    (38, "CAP_PERFMON"),
+    (39, "CAP_BPF"),
+    (40, "CAP_CHECKPOINT_RESTORE"),
+];
+
+pub(super) fn hand_over_pair() -> nix::Result<(OwnedFd, OwnedFd)> {
+    socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
+}
+
+/// Runs in the forked child; returns its exit status only when the command was not executed.
+pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
+    let listener = match confine(plan) {
+        Ok((listener, warnings)) => {
+            // Dropping the listener here closes our copy: the supervisor's must be the only one.
+            match give(hand_over, warnings.join("; ").as_bytes(), Some(&listener)) {
+                Ok(()) => drop(listener),
+                Err(_) => return super::front::FAILED,
+            }
+            wait_for_word(hand_over)
+        }
+        Err(error) => {
+            let _ = give(hand_over, error.to_string().as_bytes(), None);
+            false
+        }
+    };
+    if !listener {
+        return super::front::FAILED;
+    }
+    if let Err(error) = restore_signals(plan) {
+        eprintln!("shellgate: {error}");
+        return super::front::FAILED;
+    }
+    let Some(program) = plan.command.first() else { return NOT_FOUND };
+    // execvp walks PATH and reads scripts without `#!` through /bin/sh, as the caller's shell would.
+    let Err(errno) = nix::unistd::execvp(program, &plan.command);
+    match errno {
+        // The refusal has written its sentence to our stderr.
+        nix::Error::EPERM => REFUSED,
+        nix::Error::ENOENT => {
+            eprintln!("shellgate: {}: command not found", program.to_string_lossy());
+            NOT_FOUND
+        }
+        errno => {
+            eprintln!("shellgate: cannot run {}: {}", program.to_string_lossy(), errno.desc());
+            REFUSED
+        }
+    }
+}
+
+fn confine(plan: &Plan) -> Result<(OwnedFd, Vec<String>), LaunchError> {
+    let mut warnings = Vec::new();
+    let mut mask = 0;
+    let mut kept = Vec::new();
+    for (capability, name) in DROPPED_CAPABILITIES {
+        mask |= 1 << capability;
+        // The bounding set can only be reduced by those who have CAP_SETPCAP; others have nothing in it that
+        // no_new_privs would let them gain.
+        if process::drop_from_bounding_set(capability).is_err() && !plan.no_new_privs {
+            kept.push(name);
+        }
+    }
+    if !kept.is_empty() {
+        warnings.push(format!("the tree can regain {} through setuid programs", kept.join(", ")));
+    }
+    process::drop_capabilities(mask).map_err(LaunchError::system("drop capabilities"))?;
+    if plan.no_new_privs {
+        process::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0).map_err(LaunchError::system("set no_new_privs"))?;
+    }
+    if let Err(reason) = scope_signals(plan.no_new_privs) {
+        warnings.push(format!("the tree can signal processes outside it: {reason}"));
+    }
+    let listener = install_filter()?;
+    // The supervisor reads our memory at the first exec; the undumpable state we inherited forbids it.
+    process::prctl(libc::PR_SET_DUMPABLE, 1, 0).map_err(LaunchError::system("become dumpable"))?;
+    Ok((listener, warnings))
+}
+
+/// Landlock ABI 6: no signal from inside reaches a process outside, the supervisor above all. It also keeps
+/// the tree from tracing outsiders.
+fn scope_signals(no_new_privs: bool) -> Result<(), String> {
+    use landlock::{ABI, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope};
+    let restricted = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .scope(Scope::Signal)
+        .and_then(Ruleset::create)
+        .and_then(|ruleset| ruleset.no_new_privs(no_new_privs).restrict_self())
+        .map_err(|error| format!("Landlock {:?} is not available ({error})", ABI::V6))?;
+    match restricted.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced => {
+            Err("Landlock enforces it only in part".into())
+        }
+    }
+}
+
+fn install_filter() -> Result<OwnedFd, LaunchError> {
+    // By really installing: kernels before 5.19 do not know the second flag and say EINVAL.
+    let installed = match seccomp::install_listener(filter::FILTER, true) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            seccomp::install_listener(filter::FILTER, false)
+        }
+        other => other,
+    };
+    installed.map_err(|error| {
+        LaunchError::Filter(match error.raw_os_error() {
+            Some(libc::EBUSY) => "cannot start: this process tree is already under a seccomp listener (another \
+                                  shellgate, or a container runtime's notify profile), and the kernel allows one; \
+                                  start shellgate outside of it"
+                .into(),
+            Some(libc::EACCES) => {
+                "cannot start: without no_new_privs the filter needs CAP_SYS_ADMIN; remove `no_new_privs: false` \
+                 from the configuration or run as root"
+                    .into()
+            }
+            Some(libc::EINVAL | libc::ENOSYS) => {
+                format!("cannot start: this kernel has no seccomp user notification ({error}); 5.10 or newer is needed")
+            }
+            _ => format!("cannot install the seccomp filter: {error}"),
+        })
+    })
+}
+
+fn give(socket: &OwnedFd, text: &[u8], listener: Option<&OwnedFd>) -> nix::Result<()> {
+    let fds: Vec<i32> = listener.iter().map(|fd| fd.as_raw_fd()).collect();
+    let rights = [ControlMessage::ScmRights(&fds)];
+    let control: &[ControlMessage<'_>] = if fds.is_empty() { &[] } else { &rights };
+    // An empty packet would look like the end of the socket.
+    let body = [&b"."[..], text].concat();
+    sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(&body)], control, MsgFlags::MSG_NOSIGNAL, None)?;
+    Ok(())
+}
+
+/// The supervisor's side: the listener, and what could not be confined.
+pub(super) fn take_listener(socket: &OwnedFd) -> Result<(OwnedFd, Vec<String>), LaunchError> {
+    let mut text = [0; 2048];
+    let mut control = nix::cmsg_space!(i32);
+    let mut parts = [IoSliceMut::new(&mut text)];
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_CMSG_CLOEXEC)
+        .map_err(LaunchError::nix("receive the listener"))?;
+    let len = message.bytes;
+    let mut listener = None;
+    for part in message.cmsgs().map_err(LaunchError::nix("read the hand-over"))? {
+        if let ControlMessageOwned::ScmRights(fds) = part {
+            listener = fds.first().copied();
+        }
+    }
+    let said = String::from_utf8_lossy(text.get(1..len).unwrap_or_default()).into_owned();
+    match listener {
+        Some(fd) => Ok((process::own_descriptor(fd), said.split("; ").filter(|part| !part.is_empty()).map(Into::into).collect())),
+        None if said.is_empty() => {
+            Err(LaunchError::Filter("the command's process ended before it installed the filter".into()))
+        }
+        None => Err(LaunchError::Filter(said)),
+    }
+}
+
+fn wait_for_word(socket: &OwnedFd) -> bool {
+    let mut word = [0; 1];
+    loop {
+        match nix::unistd::read(socket, &mut word) {
+            Ok(read) => return read == 1,
+            Err(nix::Error::EINTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// The command starts with the caller's signal mask and, for SIGPIPE, the default that the Rust runtime took
+/// away; every other disposition is still the caller's.
+fn restore_signals(plan: &Plan) -> Result<(), LaunchError> {
+    process::default_sigpipe().map_err(LaunchError::system("restore SIGPIPE"))?;
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&plan.signal_mask), None)
+        .map_err(LaunchError::nix("restore the signal mask"))
+}

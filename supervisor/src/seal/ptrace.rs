@@ -1,0 +1,175 @@
+//! The ptrace seal: attached for the exec only, it stops the new program before its first instruction, compares
+//! what `/proc` shows of the kernel's copy with what was judged, and detaches or kills.
+//!
+//! A tracer is a thread: attaching, waiting and detaching belong to the one that judges the exec.
+
+use std::fs;
+use std::io;
+
+use crate::seal::{Armed, Expectation, Fate, Identity, KernelRecord, Level, Seal, SealError};
+use crate::sys::process::{self, Fork, Waited};
+
+/// Wait for this thread's own tracee, whatever kind of thread it is.
+const WAIT: i32 = libc::__WALL | libc::__WNOTHREAD;
+
+#[derive(Debug)]
+pub struct PtraceSeal;
+
+impl PtraceSeal {
+    /// Tries on a child of our own whether tracing is permitted here. Only before threads exist.
+    pub fn probe() -> Result<Self, SealError> {
+        let failed = |error: io::Error| SealError(format!("ptrace is not permitted here: {error}"));
+        let (ready, told) = nix::unistd::pipe().map_err(|errno| failed(errno.into()))?;
+        let child = match process::fork().map_err(failed)? {
+            Fork::Child => {
+                // The supervisor is undumpable, its tracees are not.
+                let _ = process::prctl(libc::PR_SET_DUMPABLE, 1, 0);
+                let _ = nix::unistd::write(&told, b".");
+                nix::unistd::pause();
+                process::exit_now(0)
+            }
+            Fork::Parent { child } => child,
+        };
+        drop(told);
+        let _ = nix::unistd::read(&ready, &mut [0; 1]);
+        let seized = process::ptrace_seize(child, libc::PTRACE_O_EXITKILL);
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(child), nix::sys::signal::Signal::SIGKILL);
+        let _ = process::wait(child, libc::__WALL);
+        seized.map(|()| Self).map_err(failed)
+    }
+}
+
+impl Seal for PtraceSeal {
+    fn level(&self) -> Level {
+        Level::Ptrace
+    }
+
+    fn enroll(&self, _pid: i32) -> Result<(), SealError> {
+        Ok(())
+    }
+
+    fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError> {
+        let tid = expectation.target.tid;
+        process::ptrace_seize(tid, libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL).map_err(|error| {
+            let why = match error.raw_os_error() {
+                Some(libc::EPERM) => format!("{}{error}", tracer_of(tid)),
+                _ => error.to_string(),
+            };
+            SealError(format!("cannot attach to thread {tid} for the exec: {why}"))
+        })?;
+        Ok(Box::new(Attached { expectation: expectation.clone(), done: false }))
+    }
+
+    fn records(&self, _sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError> {
+        Ok(())
+    }
+}
+
+fn tracer_of(tid: i32) -> String {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).map_or("0", str::trim);
+    match tracer {
+        "0" => String::new(),
+        pid => format!("process {pid} already traces it (under the ptrace seal no debugger can trace an exec): "),
+    }
+}
+
+struct Attached {
+    expectation: Expectation,
+    done: bool,
+}
+
+impl Armed for Attached {
+    fn settle(mut self: Box<Self>) -> Fate {
+        self.done = true;
+        let tid = self.expectation.target.tid;
+        // When the exec fails, the thread stops on its way back to user mode and shows the errno; when it
+        // succeeds, the exec stop comes first and detaching forgets the request.
+        let _ = process::ptrace_interrupt(tid);
+        self.await_exec(tid)
+    }
+}
+
+impl Attached {
+    /// The first stop decides. Between the reply and its way back to user mode the caller takes no signal, so a
+    /// stop that is not the exec's means that the kernel did not start the program.
+    fn await_exec(&self, tid: i32) -> Fate {
+        // After an exec by another thread than the leader, the survivor has the leader's id.
+        let Some(waited) = wait_for(tid, self.expectation.target.pid) else { return Fate::Gone };
+        if !libc::WIFSTOPPED(waited.status) {
+            return Fate::Gone;
+        }
+        let (signal, event) = (libc::WSTOPSIG(waited.status), waited.status >> 16);
+        if event == libc::PTRACE_EVENT_EXEC {
+            return self.verify(waited.pid);
+        }
+        let returned = process::ptrace_return_value(waited.pid).unwrap_or(0);
+        // A job-control stop takes effect again once we are gone; a signal on its way in must be passed on.
+        let _ = process::ptrace_detach(waited.pid, if event == 0 { signal } else { 0 });
+        match -returned {
+            // ERESTARTSYS and its kin: interrupted, the call will be made again.
+            512..=530 => Fate::Gone,
+            errno @ 1..512 => Fate::Failed { errno: Some(errno as i32) },
+            _ => Fate::Failed { errno: None },
+        }
+    }
+
+    fn verify(&self, pid: i32) -> Fate {
+        if self.holds(pid).unwrap_or(false) {
+            // Detaching from a stopped tracee fails only when it is gone.
+            return match process::ptrace_detach(pid, 0) {
+                Ok(()) => Fate::Ran,
+                Err(_) => Fate::Gone,
+            };
+        }
+        // Still stopped before its first instruction. SIGKILL is delivered whether or not it stays traced.
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
+        let _ = process::wait(pid, WAIT);
+        Fate::Killed
+    }
+
+    fn holds(&self, pid: i32) -> io::Result<bool> {
+        let exe = fs::metadata(format!("/proc/{pid}/exe"))?;
+        if identity(&exe) != self.expectation.exe {
+            return Ok(false);
+        }
+        Ok(fs::read(format!("/proc/{pid}/cmdline"))? == self.expectation.argv
+            && fs::read(format!("/proc/{pid}/environ"))? == self.expectation.envp)
+    }
+}
+
+impl Drop for Attached {
+    /// The reply never reached the caller: let go of it.
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        let (tid, pid) = (self.expectation.target.tid, self.expectation.target.pid);
+        if process::ptrace_interrupt(tid).is_ok()
+            && let Some(waited) = wait_for(tid, pid)
+            && libc::WIFSTOPPED(waited.status)
+        {
+            let signal = if waited.status >> 16 == 0 { libc::WSTOPSIG(waited.status) } else { 0 };
+            let _ = process::ptrace_detach(waited.pid, signal);
+        }
+    }
+}
+
+/// The next report about our tracee under either of its ids: a thread's own vanishes when it takes over the
+/// leader's.
+fn wait_for(tid: i32, pid: i32) -> Option<Waited> {
+    let id = if tid == pid { tid } else { -1 };
+    loop {
+        match process::wait(id, WAIT) {
+            Ok(Some(found)) if found.pid == tid || found.pid == pid => return Some(found),
+            Ok(_) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+fn identity(file: &fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    Identity { dev: file.dev(), ino: file.ino(), ctime_sec: file.ctime(), ctime_nsec: file.ctime_nsec() }
+}

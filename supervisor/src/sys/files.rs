@@ -1,0 +1,83 @@
+//! Opening and examining files as another process would.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use super::check;
+
+/// `RESOLVE_NO_MAGICLINKS` of openat2(2): `/proc/PID/fd/N` and its like fail with ELOOP.
+pub const NO_MAGICLINKS: u64 = 0x02;
+
+/// openat2(2) (5.6). `dir` is `None` for the current directory.
+pub fn openat2(
+    dir: Option<BorrowedFd<'_>>,
+    path: &CStr,
+    flags: i32,
+    resolve: u64,
+) -> io::Result<OwnedFd> {
+    let how = [(flags | libc::O_CLOEXEC) as u64, 0, resolve];
+    let dir = dir.map_or(libc::AT_FDCWD, |dir| dir.as_raw_fd());
+    // SAFETY: `how` has the layout of `struct open_how` (three u64) and its size is passed; `path` is a C
+    // string; the kernel writes to neither.
+    let fd = check(unsafe {
+        libc::syscall(libc::SYS_openat2, dir, path.as_ptr(), &raw const how, size_of_val(&how))
+    })?;
+    // SAFETY: the descriptor was just made for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+/// What a file is, with the mount it was reached through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MountedInode {
+    pub mount: u64,
+    pub dev: u64,
+    pub ino: u64,
+}
+
+/// Identity and mount of `path` (followed), or of `dir` itself when `path` is empty. Needs 5.8.
+pub fn mounted_inode(dir: Option<BorrowedFd<'_>>, path: &CStr) -> io::Result<MountedInode> {
+    let mut stat = std::mem::MaybeUninit::<libc::statx>::zeroed();
+    let dir = dir.map_or(libc::AT_FDCWD, |dir| dir.as_raw_fd());
+    // SAFETY: the kernel fills one `struct statx`; `path` is a C string.
+    check(unsafe {
+        libc::statx(
+            dir,
+            path.as_ptr(),
+            libc::AT_EMPTY_PATH,
+            libc::STATX_INO | libc::STATX_MNT_ID,
+            stat.as_mut_ptr(),
+        )
+    } as libc::c_long)?;
+    // SAFETY: plain numbers, zeroed above and filled by the kernel.
+    let stat = unsafe { stat.assume_init() };
+    Ok(MountedInode {
+        mount: stat.stx_mnt_id,
+        dev: libc::makedev(stat.stx_dev_major, stat.stx_dev_minor),
+        ino: stat.stx_ino,
+    })
+}
+
+/// Whether the calling process could execute the open file: its effective ids, ACLs and the mount's `noexec`.
+pub fn may_execute(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: an empty C string with AT_EMPTY_PATH names the descriptor itself.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_faccessat2,
+            fd.as_raw_fd(),
+            c"".as_ptr(),
+            libc::X_OK,
+            libc::AT_EMPTY_PATH | libc::AT_EACCESS,
+        )
+    })?;
+    Ok(())
+}
+
+/// Type of the file system (`f_type`) that holds the open file.
+pub fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<i64> {
+    let mut stat = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: the kernel fills one `struct statfs`.
+    check(unsafe { libc::fstatfs(fd.as_raw_fd(), stat.as_mut_ptr()) } as libc::c_long)?;
+    // SAFETY: plain numbers, zeroed above and filled by the kernel.
+    Ok(unsafe { stat.assume_init() }.f_type)
+}
