@@ -1,10 +1,13 @@
 //! The command line: one definition from which help, completions and man pages come.
 #![forbid(unsafe_code)]
 
+mod check;
 mod completions;
+mod doctor;
 mod hook;
 mod init;
 mod log;
+mod run;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,6 +28,12 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Run a command and gate every program it starts.
+    Run(run::RunArgs),
+    /// Say what the gate would answer to a command, without running it.
+    Check(check::CheckArgs),
+    /// Find out what this kernel and container allow, by trying.
+    Doctor(doctor::DoctorArgs),
     /// Read a session's trace.
     Log(log::LogArgs),
     /// Write a commented shellgate.yaml.
@@ -57,6 +66,9 @@ pub struct ConfigArgs {
 pub fn main() -> ExitCode {
     let cli = Cli::parse_from(std::env::args_os().collect::<Vec<OsString>>());
     let done = match cli.verb {
+        Verb::Run(args) => run::run(&args, cli.verbose),
+        Verb::Check(args) => check::run(&args),
+        Verb::Doctor(args) => doctor::run(&args),
         Verb::Log(args) => log::run(&args),
         Verb::Init(args) => init::run(&args),
         Verb::Hook(verb) => hook::run(&verb),

@@ -2,6 +2,9 @@
 //! never runs anything and never reads a pipe.
 #![forbid(unsafe_code)]
 
+pub mod describe;
+mod files;
+
 use crate::event::Script;
 
 /// What is about to run, as far as this stage needs to know.

@@ -9,6 +9,7 @@
 pub mod command;
 pub mod filter;
 pub mod front;
+pub mod probe;
 pub mod wire;
 
 use std::ffi::CString;
@@ -61,7 +62,7 @@ impl LaunchError {
 
 /// Forks. In the front this returns when the session is over for the caller, with the exit status; in the
 /// supervisor it runs `supervise` and does not return.
-pub fn launch(plan: &Plan, supervise: impl FnOnce(Launched)) -> Result<u8, LaunchError> {
+pub fn launch(plan: &Plan, supervise: impl FnOnce(&Launched) -> Result<(), String>) -> Result<u8, LaunchError> {
     // From here on nothing that is sent to us may be lost or kill us half-way; the front reads signals from a
     // descriptor, and the command gets its own mask back before it is executed.
     SigSet::all().thread_block().map_err(LaunchError::nix("block signals"))?;
@@ -78,7 +79,11 @@ pub fn launch(plan: &Plan, supervise: impl FnOnce(Launched)) -> Result<u8, Launc
         Fork::Child => {
             drop(front_end);
             match become_supervisor(plan, front_pid, supervisor_end) {
-                Ok(launched) => supervise(launched),
+                Ok(launched) => {
+                    if let Err(reason) = supervise(&launched) {
+                        launched.front.send(&wire::ToFront::Failed(reason));
+                    }
+                }
                 Err((front, error)) => front.send(&wire::ToFront::Failed(error.to_string())),
             }
             process::exit_now(0)

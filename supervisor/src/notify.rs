@@ -5,7 +5,7 @@
 pub mod pool;
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -91,6 +91,12 @@ impl Listener {
         let mut ready = [PollFd::new(self.fd.as_fd(), PollFlags::empty())];
         let _ = poll(&mut ready, PollTimeout::from(patience));
         ready[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP))
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

@@ -44,6 +44,13 @@ struct State {
     early: HashMap<i32, Exit>,
 }
 
+impl State {
+    /// Whether an exec of this process is let through and its fate not known.
+    fn awaits(&self, pid: i32) -> bool {
+        self.pending.values().any(|admitted| admitted.event.pid == pid)
+    }
+}
+
 /// Follows every admitted exec to its end.
 pub struct Tracker {
     state: Mutex<State>,
@@ -68,43 +75,42 @@ impl Tracker {
         state.pending.insert(event.seq, Admitted { event, since: Instant::now() });
     }
 
-    /// What became of the exec.
-    pub fn fate(&self, seq: u64, fate: Fate) {
-        let mut state = self.state();
-        let kind = match fate {
-            Fate::Pending => return,
-            Fate::Ran => return self.ran(state, seq),
-            Fate::Failed { errno } => Outcome { errno, ..blank(OutcomeKind::ExecFailed) },
-            Fate::Gone => blank(OutcomeKind::Cancelled),
-            Fate::Killed => Outcome {
-                signal: Some(libc::SIGKILL),
-                by: Some("shellgate".into()),
-                ..blank(OutcomeKind::Signaled)
-            },
-        };
-        let Some(admitted) = state.pending.remove(&seq) else { return };
-        let mut ended = vec![(admitted, kind)];
-        // A kill at the exec ends the program that ran in the process before, too.
-        if fate == Fate::Killed
-            && let Some(before) = state.running.remove(&ended[0].0.event.pid)
-        {
-            let by = Some(format!("exec {seq}"));
-            ended.insert(0, (before, Outcome { by, ..blank(OutcomeKind::Replaced) }));
-        }
-        self.report(state, ended);
+    /// The exec was not let through after all.
+    pub fn withdraw(&self, seq: u64) {
+        self.state().pending.remove(&seq);
     }
 
-    fn ran(&self, mut state: MutexGuard<'_, State>, seq: u64) {
+    /// What became of the exec.
+    pub fn fate(&self, seq: u64, fate: Fate) {
+        let by_us = Some("shellgate".to_owned());
+        let outcome = match fate {
+            Fate::Pending => return,
+            Fate::Ran => None,
+            Fate::Failed { errno } => Some(Outcome { errno, ..blank(OutcomeKind::ExecFailed) }),
+            Fate::Gone => Some(blank(OutcomeKind::Cancelled)),
+            Fate::Killed => {
+                Some(Outcome { signal: Some(libc::SIGKILL), by: by_us, ..blank(OutcomeKind::Signaled) })
+            }
+        };
+        let mut state = self.state();
         let Some(admitted) = state.pending.remove(&seq) else { return };
         let pid = admitted.event.pid;
-        let by = Some(format!("exec {seq}"));
         let mut ended = Vec::new();
-        if let Some(before) = state.running.remove(&pid) {
-            ended.push((before, Outcome { by, ..blank(OutcomeKind::Replaced) }));
+        // The kernel's point of no return lies before both: the program that ran here is gone.
+        if matches!(fate, Fate::Ran | Fate::Killed)
+            && let Some(before) = state.running.remove(&pid)
+        {
+            ended.push((before, Outcome { by: Some(format!("exec {seq}")), ..blank(OutcomeKind::Replaced) }));
         }
-        match state.early.remove(&pid) {
-            Some(exit) => ended.push((admitted, outcome_of(exit))),
+        match outcome {
+            Some(outcome) => ended.push((admitted, outcome)),
             None => drop(state.running.insert(pid, admitted)),
+        }
+        if !state.awaits(pid)
+            && let Some(exit) = state.early.remove(&pid)
+            && let Some(admitted) = state.running.remove(&pid)
+        {
+            ended.push((admitted, outcome_of(exit)));
         }
         self.report(state, ended);
     }
@@ -112,11 +118,11 @@ impl Tracker {
     /// A process ended.
     pub fn exited(&self, pid: i32, exit: Exit) {
         let mut state = self.state();
-        if let Some(admitted) = state.running.remove(&pid) {
-            return self.report(state, vec![(admitted, outcome_of(exit))]);
-        }
-        if state.pending.values().any(|admitted| admitted.event.pid == pid) {
-            state.early.insert(pid, exit);
+        if state.awaits(pid) {
+            // Which program ended is known once the fate of that exec is.
+            state.early.entry(pid).or_insert(exit);
+        } else if let Some(admitted) = state.running.remove(&pid) {
+            self.report(state, vec![(admitted, outcome_of(exit))]);
         }
     }
 
@@ -185,8 +191,8 @@ fn outcome_of(exit: Exit) -> Outcome {
         Some(_) => OutcomeKind::Signaled,
     };
     Outcome {
-        code: exit.status.filter(|status| libc::WIFEXITED(*status)).map(libc::WEXITSTATUS),
-        signal: exit.status.filter(|status| libc::WIFSIGNALED(*status)).map(libc::WTERMSIG),
+        code: exit.status.filter(|status| libc::WIFEXITED(*status)).map(|status| libc::WEXITSTATUS(status)),
+        signal: exit.status.filter(|status| libc::WIFSIGNALED(*status)).map(|status| libc::WTERMSIG(status)),
         user_us: exit.user_us,
         system_us: exit.system_us,
         max_rss_kib: exit.max_rss_kib,

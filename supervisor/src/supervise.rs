@@ -1,1 +1,263 @@
-//! supervise.
+//! One session, from the listener to the last process of the tree: the one place that knows every stage.
+//!
+//! Runs in the supervisor process. Its main thread waits for children and for the front; the judging threads
+//! are the notify pool's.
+#![forbid(unsafe_code)]
+
+mod judge;
+mod memo;
+mod refusal;
+mod tree;
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::config::{Config, OnFailure};
+use crate::hooks::gate::Gate;
+use crate::launch::Launched;
+use crate::launch::wire::ToFront;
+use crate::notify::{Listener, pool};
+use crate::observe::Observers;
+use crate::outcome::handles::Handles;
+use crate::outcome::{Ended, Tracker};
+use crate::seal::{self, KernelRecord, Level, Seal};
+use crate::trace::redact::Redactor;
+use crate::trace::sessions::SessionDir;
+use crate::trace::{Record, Totals, Trace};
+
+/// How long observers may still work when the session is over.
+const OBSERVER_GRACE: Duration = Duration::from_secs(1);
+/// How long the last exit records may be on their way.
+const OUTCOME_GRACE: Duration = Duration::from_millis(500);
+
+/// Everything that was prepared before the fork.
+pub struct Setup {
+    pub config: Config,
+    pub dir: SessionDir,
+    pub trace: Trace,
+    pub redactor: Redactor,
+    pub seal: Option<Level>,
+    pub require_seal: Option<Level>,
+    pub kill_tree: bool,
+    pub verbose: bool,
+    pub command: Vec<String>,
+}
+
+/// Counts for `session_end`.
+#[derive(Debug, Default)]
+struct Counts {
+    execs: AtomicU64,
+    allowed: AtomicU64,
+    refused: AtomicU64,
+    faults: AtomicU64,
+    killed: AtomicU64,
+    hook_faults: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl Counts {
+    fn totals(&self) -> Totals {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Totals {
+            execs: read(&self.execs),
+            allowed: read(&self.allowed),
+            refused: read(&self.refused),
+            faults: read(&self.faults),
+            killed: read(&self.killed),
+            hook_faults: read(&self.hook_faults),
+            lost: read(&self.lost),
+        }
+    }
+}
+
+/// What outcomes and faults are written to, shared by every source of them.
+struct Ledger {
+    trace: Trace,
+    redactor: Redactor,
+    counts: Counts,
+}
+
+impl Ledger {
+    /// For records that no exec waits for: a failure is counted by the trace itself.
+    fn note(&self, record: &Record) {
+        if let Err(error) = self.trace.write(record) {
+            tracing::error!("{error}");
+        }
+    }
+}
+
+struct Session {
+    id: String,
+    gate: Gate,
+    ledger: Arc<Ledger>,
+    observers: Arc<Observers>,
+    tracker: Arc<Tracker>,
+    handles: Handles,
+    seal: Box<dyn Seal>,
+    memo: memo::Memo,
+    last_seq: AtomicU64,
+    env: crate::config::EventEnv,
+    trace_on_failure: OnFailure,
+}
+
+/// Runs the session to its end. An error means that nothing of the command has run.
+pub fn run(launched: &Launched, setup: Setup) -> Result<(), String> {
+    start(launched, setup)?.until_deserted(launched);
+    Ok(())
+}
+
+struct Running {
+    session: Arc<Session>,
+    listener: Arc<Listener>,
+    served: pool::Served,
+    kill_tree: bool,
+}
+
+fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    // By really trying, and before any thread exists: the probe of the ptrace seal forks.
+    let seal = seal::choose(setup.seal, setup.require_seal).map_err(|error| text(&error))?;
+    raise_descriptor_limit();
+    let listener = {
+        let fd = launched.listener.try_clone().map_err(|error| text(&error))?;
+        Arc::new(Listener::new(fd).map_err(|error| text(&error))?)
+    };
+    let ledger =
+        Arc::new(Ledger { trace: setup.trace, redactor: setup.redactor, counts: Counts::default() });
+    let observers = Arc::new(start_observers(&setup.config, &setup.dir, &ledger));
+    let capabilities = setup.config.capabilities.clone();
+    let gate = Gate::new(Box::new(move |event| capabilities.admits(event)), setup.config.hooks.clone());
+    let tracker = Arc::new(start_tracker(&ledger, &observers));
+    let handles =
+        Handles::start(Arc::clone(&tracker)).map_err(|error| format!("cannot watch processes: {error}"))?;
+    seal.records(Box::new(receive_records(&tracker, &ledger))).map_err(|error| text(&error))?;
+    seal.enroll(launched.command).map_err(|error| text(&error))?;
+    let mut warnings = setup.config.warnings.clone();
+    warnings.extend(launched.warnings.iter().cloned());
+    let started = Record::SessionStart {
+        session_id: setup.dir.id.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        config: setup.config.source.clone(),
+        config_digest: setup.config.digest.clone(),
+        seal: seal.level().to_string(),
+        command: setup.command.clone(),
+        policy_hooks: gate.hook_names().map(Into::into).collect(),
+        observer_hooks: observers.hook_names().map(Into::into).collect(),
+        warnings: warnings.clone(),
+    };
+    if let Err(error) = ledger.trace.write(&started)
+        && setup.config.trace.on_failure == OnFailure::Refuse
+    {
+        return Err(error.to_string());
+    }
+    if setup.verbose {
+        banner(&setup, &*seal, &gate, &warnings);
+    }
+    let session = Arc::new(Session {
+        id: setup.dir.id.clone(),
+        gate,
+        ledger,
+        observers,
+        tracker,
+        handles,
+        seal,
+        memo: memo::Memo::default(),
+        last_seq: AtomicU64::new(0),
+        env: setup.config.event_env,
+        trace_on_failure: setup.config.trace.on_failure,
+    });
+    let judging = Arc::clone(&session);
+    let served = pool::serve(Arc::clone(&listener), Box::new(move |notification| judging.handle(notification)))
+        .map_err(|error| format!("cannot start the judging threads: {error}"))?;
+    launched.front.send(&ToFront::Started { command: launched.command });
+    launched.go().map_err(|error| format!("cannot start the command: {error}"))?;
+    Ok(Running { session, listener, served, kill_tree: setup.kill_tree })
+}
+
+fn start_observers(config: &Config, dir: &SessionDir, ledger: &Arc<Ledger>) -> Observers {
+    let ledger = Arc::clone(ledger);
+    Observers::new(
+        config.hooks.clone(),
+        &dir.logs_dir,
+        &(Arc::new(move |seq: Option<u64>, hook: &str, detail: &str| {
+            ledger.counts.hook_faults.fetch_add(1, Ordering::Relaxed);
+            ledger.note(&Record::HookFault { seq, hook: hook.into(), detail: detail.into() });
+        }) as crate::observe::OnFault),
+    )
+}
+
+fn start_tracker(ledger: &Arc<Ledger>, observers: &Arc<Observers>) -> Tracker {
+    let (ledger, observers) = (Arc::clone(ledger), Arc::clone(observers));
+    Tracker::new(Box::new(move |ended: Ended| {
+        let Ended { event, outcome } = ended;
+        if outcome.by.as_deref() == Some("shellgate") {
+            ledger.counts.killed.fetch_add(1, Ordering::Relaxed);
+        }
+        ledger.note(&Record::Outcome { seq: event.seq, outcome: outcome.clone() });
+        if observers.hook_names().next().is_some() {
+            let mut after = ledger.redactor.event(&event).into_owned();
+            after.phase = crate::event::Phase::After;
+            after.outcome = Some(outcome);
+            observers.tell(&after);
+        }
+    }))
+}
+
+fn receive_records(tracker: &Arc<Tracker>, ledger: &Arc<Ledger>) -> impl Fn(KernelRecord) + Send + use<> {
+    let (tracker, ledger) = (Arc::clone(tracker), Arc::clone(ledger));
+    move |record| match record {
+        KernelRecord::Exec { seq, pid: _, fate } => tracker.fate(seq, fate),
+        KernelRecord::Exit { pid, status, user_us, system_us, max_rss_kib } => {
+            tracker.exited(pid, crate::outcome::Exit { status: Some(status), user_us, system_us, max_rss_kib });
+        }
+        KernelRecord::Lost { count } => {
+            ledger.counts.lost.fetch_add(count, Ordering::Relaxed);
+            ledger.note(&Record::Gap { lost: count, what: "kernel records".into() });
+        }
+    }
+}
+
+/// One process handle per running program.
+fn raise_descriptor_limit() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+/// To the log of the supervisor, which has no terminal.
+fn banner(setup: &Setup, seal: &dyn Seal, gate: &Gate, warnings: &[String]) {
+    let hooks: Vec<&str> = gate.hook_names().collect();
+    tracing::info!(
+        session = %setup.dir.id, seal = %seal.level(), config = %setup.config.source, policy_hooks = ?hooks, ?warnings,
+        "started"
+    );
+}
+
+impl Running {
+    fn until_deserted(self, launched: &Launched) {
+        tree::watch(&self, launched);
+        // Every process is gone. What is still on its way: answers, exit records, observers.
+        if let Err(error) = self.served.wait() {
+            tracing::error!("the listener failed: {error}");
+        }
+        tree::reap(&self.session.tracker, launched.command);
+        self.session.tracker.close(OUTCOME_GRACE);
+        let ledger = &self.session.ledger;
+        let undelivered = self.session.observers.drain(OBSERVER_GRACE);
+        if undelivered > 0 {
+            ledger.counts.lost.fetch_add(undelivered, Ordering::Relaxed);
+            ledger.note(&Record::Gap { lost: undelivered, what: "events for observer hooks".into() });
+        }
+        ledger.note(&Record::SessionEnd { totals: ledger.counts.totals() });
+        launched.front.send(&ToFront::Farewell);
+    }
+}
+
+impl AsFd for Running {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}

@@ -107,7 +107,7 @@ fn confine(plan: &Plan) -> Result<(OwnedFd, Vec<String>), LaunchError> {
 
 /// Landlock ABI 6: no signal from inside reaches a process outside, the supervisor above all. It also keeps
 /// the tree from tracing outsiders.
-fn scope_signals(no_new_privs: bool) -> Result<(), String> {
+pub(super) fn scope_signals(no_new_privs: bool) -> Result<(), String> {
     use landlock::{ABI, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope};
     let restricted = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

@@ -1,0 +1,239 @@
+//! From an attempt to the event that hooks and trace see.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+
+use super::files::TargetFiles;
+use super::{Subject, applet, payload, script};
+use crate::capture::Attempt;
+use crate::capture::process;
+use crate::capture::program::Format;
+use crate::capture::resolve::{self, Base};
+use crate::config::EventEnv;
+use crate::event::{Ancestor, Event, FileFacts, FileKind, Interpreter, Phase, SCHEMA};
+
+/// A display command is cut here, in bytes.
+const LONGEST_COMMAND: usize = 4096;
+
+/// Variables that are known to change what programs execute.
+const KNOWN_ENV: [&str; 34] = [
+    "BASHOPTS", "BASH_ENV", "CC", "CDPATH", "CXX", "EDITOR", "ENV", "GCONV_PATH", "HOME", "IFS", "JAVA_TOOL_OPTIONS",
+    "LESSCLOSE", "LESSOPEN", "LUA_INIT", "MAKEFILES", "MAKEFLAGS", "MANPAGER", "NODE_OPTIONS", "NODE_PATH",
+    "PAGER", "PATH", "PERL5DB", "PERL5LIB", "PERL5OPT", "PHPRC", "PROMPT_COMMAND", "PS4", "RIPGREP_CONFIG_PATH",
+    "RUBYLIB", "RUBYOPT", "RUSTC_WRAPPER", "SHELL", "SHELLOPTS", "VISUAL",
+];
+const KNOWN_PREFIXES: [&str; 7] = ["BASH_FUNC_", "CARGO_", "DYLD_", "GIT_", "LD_", "PYTHON", "npm_config_"];
+
+/// What the session adds to an attempt.
+#[derive(Debug)]
+pub struct Context<'a> {
+    pub session_id: &'a str,
+    pub seq: u64,
+    pub ancestry: Vec<Ancestor>,
+    pub env: EventEnv,
+}
+
+/// Builds the event of phase "before".
+pub fn describe(attempt: &Attempt, context: Context<'_>) -> Event {
+    let call = &attempt.call;
+    let program = &attempt.program;
+    let path = program.file.display();
+    let interpreters: Vec<Interpreter> = program
+        .interpreters
+        .iter()
+        .map(|interpreter| Interpreter {
+            raw: lossy(&interpreter.line.interpreter),
+            path: interpreter.file.display(),
+            arg: interpreter.line.argument.as_deref().map(lossy),
+        })
+        .collect();
+    let chain: Vec<_> = interpreters.iter().map(|one| (one.path.clone(), one.arg.clone())).collect();
+    let subject = Subject {
+        path: &path,
+        argv: &call.argv,
+        interpreters: &chain,
+        unknown_format: program.format == Format::Unknown,
+    };
+    let files = TargetFiles { attempt };
+    let argv: Vec<String> = call.argv.iter().map(|word| lossy(word)).collect();
+    let exact = call.argv.iter().all(|word| std::str::from_utf8(word).is_ok());
+    let depth = context.ancestry.len() as u32;
+    let (env, env_names) = environment(&call.envp, context.env);
+    Event {
+        event: "on-shell".into(),
+        phase: Phase::Before,
+        schema: SCHEMA,
+        session_id: context.session_id.into(),
+        seq: context.seq,
+        time: Timestamp::now().to_string(),
+        name: path.rsplit('/').next().unwrap_or_default().into(),
+        path_raw: lossy(&call.path),
+        argv_base64: (!exact).then(|| call.argv.iter().map(|word| STANDARD.encode(word)).collect()),
+        command: command(&argv),
+        argv,
+        cwd: attempt.cwd.path.clone(),
+        cwd_deleted: attempt.cwd.deleted,
+        pid: attempt.target.pid,
+        tid: attempt.target.tid,
+        ppid: attempt.process.ppid,
+        uid: attempt.process.uid,
+        gid: attempt.process.gid,
+        ancestry: context.ancestry,
+        depth,
+        payload: payload(&subject).map(|operand| canonical(attempt, &operand)),
+        applet: applet(&subject),
+        script: script(&subject, &files),
+        recipe: None,
+        interpreters,
+        env,
+        env_names,
+        file: facts(attempt),
+        syscall: call.syscall.name().into(),
+        abi: call.abi.name.into(),
+        outcome: None,
+        path,
+    }
+}
+
+/// The event of a call that could not be read: what is known of the caller, and nothing made up.
+pub fn unreadable(session_id: &str, seq: u64, tid: i32, why: &str) -> Event {
+    let process = process::read(tid).unwrap_or_default();
+    Event {
+        event: "on-shell".into(),
+        phase: Phase::Before,
+        schema: SCHEMA,
+        session_id: session_id.into(),
+        seq,
+        time: Timestamp::now().to_string(),
+        path: "(unreadable)".into(),
+        name: String::new(),
+        path_raw: String::new(),
+        argv: Vec::new(),
+        argv_base64: None,
+        command: format!("({why})"),
+        cwd: String::new(),
+        cwd_deleted: false,
+        pid: process.pid,
+        tid,
+        ppid: process.ppid,
+        uid: process.uid,
+        gid: process.gid,
+        ancestry: Vec::new(),
+        depth: 0,
+        interpreters: Vec::new(),
+        payload: None,
+        applet: None,
+        script: None,
+        recipe: None,
+        env: BTreeMap::new(),
+        env_names: Vec::new(),
+        file: FileFacts {
+            kind: FileKind::Regular,
+            dev: String::new(),
+            inode: 0,
+            size: 0,
+            mode: "0000".into(),
+            uid: 0,
+            mtime: Timestamp::UNIX_EPOCH.to_string(),
+            setuid: false,
+            foreign_mount_ns: false,
+        },
+        syscall: String::new(),
+        abi: String::new(),
+        outcome: None,
+    }
+}
+
+/// The payload of a dynamic loader as a rule would name it; as passed when it does not resolve.
+fn canonical(attempt: &Attempt, operand: &[u8]) -> String {
+    resolve::resolve(&attempt.view, Base::Cwd, operand, true).map_or_else(|_| lossy(operand), |file| file.display())
+}
+
+fn facts(attempt: &Attempt) -> FileFacts {
+    let file = &attempt.program.file;
+    let stat = &file.stat;
+    FileFacts {
+        kind: file.kind,
+        dev: format!("{}:{}", libc::major(stat.st_dev), libc::minor(stat.st_dev)),
+        inode: stat.st_ino,
+        size: stat.st_size as u64,
+        mode: format!("{:04o}", stat.st_mode & 0o7777),
+        uid: stat.st_uid,
+        mtime: Timestamp::new(stat.st_mtime, stat.st_mtime_nsec as i32).unwrap_or_default().to_string(),
+        setuid: stat.st_mode & 0o6000 != 0,
+        foreign_mount_ns: !attempt.view.shares_our_root && file.kind != FileKind::Memfd,
+    }
+}
+
+fn environment(envp: &[Vec<u8>], which: EventEnv) -> (BTreeMap<String, String>, Vec<String>) {
+    let mut shown = BTreeMap::new();
+    let mut names = Vec::with_capacity(envp.len());
+    for entry in envp {
+        let entry = String::from_utf8_lossy(entry);
+        let (name, value) = entry.split_once('=').unwrap_or((&entry, ""));
+        let known = KNOWN_ENV.binary_search(&name).is_ok()
+            || KNOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+        if known || which == EventEnv::All {
+            // A program takes the first of two entries with one name.
+            shown.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+        }
+        names.push(name.to_owned());
+    }
+    names.sort_unstable();
+    names.dedup();
+    (shown, names)
+}
+
+fn command(argv: &[String]) -> String {
+    let mut line = String::new();
+    for word in argv {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        if line.len() + word.len() > LONGEST_COMMAND {
+            let mut end = LONGEST_COMMAND.saturating_sub(line.len()).min(word.len());
+            while !word.is_char_boundary(end) {
+                end -= 1;
+            }
+            line.push_str(&word[..end]);
+            line.push('…');
+            break;
+        }
+        line.push_str(&shell_words::quote(word));
+    }
+    line
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_names_can_be_searched() {
+        assert!(KNOWN_ENV.is_sorted());
+    }
+
+    #[test]
+    fn values_are_shown_only_of_variables_that_change_what_runs() {
+        let envp = [b"PATH=/bin".to_vec(), b"TOKEN=x".to_vec(), b"LD_PRELOAD=/x=y".to_vec(), b"PATH=/evil".to_vec()];
+        let (shown, names) = environment(&envp, EventEnv::Known);
+        let expected = [("LD_PRELOAD", "/x=y"), ("PATH", "/bin")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        assert_eq!(shown, BTreeMap::from(expected));
+        assert_eq!(names, ["LD_PRELOAD", "PATH", "TOKEN"]);
+        assert!(environment(&envp, EventEnv::All).0.contains_key("TOKEN"));
+    }
+
+    #[test]
+    fn a_long_command_is_cut_for_display_between_characters() {
+        let argv = ["echo".to_owned(), "é".repeat(4000)];
+        assert!(command(&argv).ends_with("é…"));
+        assert_eq!(command(&["a b".into(), String::new()]), "'a b' ''");
+    }
+}
