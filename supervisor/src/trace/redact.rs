@@ -185,7 +185,7 @@ impl Redactor {
 /// The display form of a masked argument list, built from it alone and about as long as it was.
 fn command_line(argv: &[String], length: usize) -> String {
     let mut command = shell_words::join(argv);
-    let limit = length.max(MASK.len() * argv.len());
+    let limit = length + MASK.len() * argv.len();
     if command.len() > limit {
         command.truncate(command.floor_char_boundary(limit));
         command.push('…');

@@ -236,6 +236,7 @@ impl Tail {
     fn lose(&mut self, lost: u64, what: &str) {
         match self.gaps.iter_mut().find(|(_, known)| known == what) {
             Some((count, _)) => *count += lost,
+            None if lost == 0 => {}
             None => self.gaps.push((lost, what.to_owned())),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::MASK;
-use super::patterns::{self, AT_END, GLUED_P, WITHIN, compile, is_flag, points_elsewhere};
+use super::patterns::{self, AT_END, GLUED_P, WITHIN, compile, is_count, is_flag, points_elsewhere};
 
 /// `--NAME=VALUE`: the value is the whole rest, whatever is in it.
 static FLAG_VALUE: LazyLock<Regex> = LazyLock::new(|| {
@@ -48,7 +48,9 @@ pub(super) fn mask(argv: &[String], body: Option<&str>, extra: &[Regex]) -> Vec<
         .enumerate()
         .map(|(at, argument)| {
             let before = &argv[..at];
-            let is_value = std::mem::take(&mut value_follows) && !is_flag(argument);
+            let name = at.checked_sub(1).map_or("", |last| argv[last].as_str());
+            let is_value =
+                std::mem::take(&mut value_follows) && !is_flag(argument) && !is_count(name, argument);
             if is_value {
                 return if argument.is_empty() { String::new() } else { MASK.to_owned() };
             }
@@ -67,8 +69,9 @@ pub(super) fn mask(argv: &[String], body: Option<&str>, extra: &[Regex]) -> Vec<
 /// The argument with all that follows the name masked, when that is one secret.
 fn whole_value(before: &[String], argument: &str) -> Option<String> {
     if let Some(found) = FLAG_VALUE.captures(argument) {
-        let name = &found["name"];
-        return (!points_elsewhere(name) && !found["value"].is_empty()).then(|| format!("{name}={MASK}"));
+        let (name, value) = (&found["name"], &found["value"]);
+        let secret = !points_elsewhere(name) && !is_count(name, value) && !value.is_empty();
+        return secret.then(|| format!("{name}={MASK}"));
     }
     if let Some(found) = ASSIGNMENT.captures(argument) {
         let (name, value) = (&found["name"], &found["value"]);

@@ -56,7 +56,11 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         ),
         // `curl -u user:password`.
         r#"(?:^|\s)(?:-u|--(?:proxy-)?user)(?:[ \t]+|=)?["']?[^\s:"'/]+:(?P<value>[^\s"']+)"#.to_owned(),
-        format!(r#"(?:^|[\s/;&|("'])(?:{GLUED_P})(?:[ \t][^\n;|&]*?)?[ \t]-p{VALUE}"#),
+        after_program(GLUED_P, "-p"),
+        after_program("sshpass|mongo(?:sh)?|(?:docker|podman)[ \\t]+login", r"-p[ \t]+"),
+        after_program("zip|unzip|sqlcmd", r"-P[ \t]+"),
+        after_program("redis-cli", r"-a[ \t]+"),
+        after_program(r"ldap\w+", r"-w[ \t]+"),
         // Tokens that carry their own mark.
         r"(?-u:\b)(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|sk-[A-Za-z0-9_\-]{16,}|[srp]k_(?:live|test)_[A-Za-z0-9]{10,}|xox[a-z]-[A-Za-z0-9\-]{10,}|xapp-[A-Za-z0-9\-]{10,}|(?:AKIA|ASIA)[A-Z0-9]{16}|gl[a-z]{2,5}-[A-Za-z0-9_\-]{16,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_\-]{30,}|hf_[A-Za-z0-9]{30,}|AIza[A-Za-z0-9_\-]{30,}|hvs\.[A-Za-z0-9_\-]{20,}|dop_v1_[a-f0-9]{40,}|shpat_[a-fA-F0-9]{20,}|ya29\.[A-Za-z0-9_\-]{20,}|SG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}|[0-9]{8,10}:AA[A-Za-z0-9_\-]{30,}|eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*)?)".to_owned(),
     ]
@@ -64,6 +68,11 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .map(|pattern| compile(pattern))
     .collect()
 });
+
+/// A value behind a short flag of a program, within one command.
+fn after_program(programs: &str, flag: &str) -> String {
+    format!(r#"(?:^|[\s/;&|("'])(?:{programs})(?:[ \t][^\n;|&]*?)?[ \t]{flag}{VALUE}"#)
+}
 
 pub(super) fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).expect("built-in patterns are constants, and a test compiles each of them")
@@ -98,6 +107,11 @@ pub(super) fn mask_extra<'a>(text: Cow<'a, str>, extra: &[Regex]) -> Cow<'a, str
 pub(super) fn points_elsewhere(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ELSEWHERE.iter().any(|end| name.ends_with(end))
+}
+
+/// `--max-tokens 4096` counts tokens.
+pub(super) fn is_count(name: &str, value: &str) -> bool {
+    name.to_ascii_lowercase().ends_with("tokens") && value.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a word is a flag, and so not the value of the flag before it.
@@ -139,7 +153,7 @@ fn stays(found: &Captures<'_>, value: &str) -> bool {
     }
     points_elsewhere(name)
         || (by.trim().is_empty() && is_flag(value))
-        || (digits && name.to_ascii_lowercase().ends_with("tokens"))
+        || is_count(name, value)
         // `/etc/passwd:/mnt` is a path and a path.
         || (group("slash") == "/" && by.contains(':') && value.starts_with('/'))
 }
