@@ -59,6 +59,13 @@ impl Redactor {
         Ok(Self { enabled, extra })
     }
 
+    /// Compiles the built-in patterns, some 15 ms, so that the first exec with a secret need not wait for it.
+    pub fn prepare(&self) {
+        if self.enabled {
+            patterns::prepare();
+        }
+    }
+
     /// A text of any kind: a script body, a reason, a tail of stderr.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.enabled && self.suspicious(text) { patterns::mask(text, &self.extra) } else { text.into() }

@@ -42,17 +42,16 @@ pub(super) fn line(record: &Line<'_>, outcome: Option<&Outcome>, style: Style) -
     };
     match record {
         Line::SessionStart(start) => {
-            let mut text = format!(
+            let text = format!(
                 "session {}: {}  (seal {}, {})",
                 escape(&start.session_id),
                 escape(&shell_words::join(&start.command)),
                 escape(&start.seal),
                 escape(&start.config),
             );
-            for warning in &start.warnings {
-                text += &format!("\n{:18} warning: {}", "", escape(warning));
-            }
-            row(&start.time, Mark::Note, "start", &text)
+            let warnings =
+                start.warnings.iter().map(|warning| format!("\n{:18} warning: {}", "", escape(warning)));
+            row(&start.time, Mark::Note, "start", &(text + &warnings.collect::<String>()))
         }
         Line::Shell(shell) => row(&shell.time, Mark::Ran, "ran", &ran(&shell.event, outcome)),
         Line::CallDenied(denied) => {
@@ -110,14 +109,11 @@ pub(super) fn ran(event: &Event, outcome: Option<&Outcome>) -> String {
 
 /// An exec that was refused, and by whom.
 pub(super) fn refused(denied: &CallDenied<'_>) -> String {
-    let mut text = format!("{}  {}: {}", called(&denied.event), escape(&denied.hook), escape(&denied.reason));
-    if let Some(defect) = denied.defect {
-        text += &format!(" [{}]", word_of(defect));
-    }
-    if let Some(detail) = denied.detail.as_deref().filter(|detail| !detail.is_empty()) {
-        text += &format!(" ({})", escape(detail));
-    }
-    text
+    let defect = denied.defect.map_or_else(String::new, |defect| format!(" [{}]", word_of(defect)));
+    let detail = denied.detail.as_deref().filter(|detail| !detail.is_empty());
+    let detail = detail.map_or_else(String::new, |detail| format!(" ({})", escape(detail)));
+    let (hook, reason) = (escape(&denied.hook), escape(&denied.reason));
+    format!("{}  {hook}: {reason}{defect}{detail}", called(&denied.event))
 }
 
 /// Process, command, and the file where argv does not tell it.

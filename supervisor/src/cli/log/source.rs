@@ -58,17 +58,12 @@ impl Source {
 
 /// All sessions there are, oldest first.
 pub(super) fn all(workdir: Option<&Path>) -> anyhow::Result<Vec<Source>> {
-    match workdir {
-        Some(workdir) => in_file(&workdir.join(TRACE)),
-        None => {
-            let root = sessions::root()?;
-            let ids = sessions::list(&root).with_context(|| format!("cannot read {}", root.display()))?;
-            Ok(ids
-                .into_iter()
-                .map(|id| Source { path: root.join(&id).join(TRACE), session_id: id })
-                .collect())
-        }
+    if let Some(workdir) = workdir {
+        return in_file(&workdir.join(TRACE));
     }
+    let root = sessions::root()?;
+    let ids = sessions::list(&root).with_context(|| format!("cannot read {}", root.display()))?;
+    Ok(ids.into_iter().map(|id| Source { path: root.join(&id).join(TRACE), session_id: id }).collect())
 }
 
 fn in_file(path: &Path) -> anyhow::Result<Vec<Source>> {

@@ -68,6 +68,14 @@ pub(super) fn mask(argv: &[String], body: Option<&str>, extra: &[Regex]) -> Vec<
 
 /// The argument with all that follows the name masked, when that is one secret.
 fn whole_value(before: &[String], argument: &str) -> Option<String> {
+    if let Some(flag) = before.last()
+        && ["-u", "--user", "--proxy-user"].contains(&flag.as_str())
+        && let Some((user, password)) = argument.split_once(':')
+        // `-u 1000:1000` names a group.
+        && !password.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return Some(format!("{user}:{MASK}"));
+    }
     if let Some(found) = FLAG_VALUE.captures(argument) {
         let (name, value) = (&found["name"], &found["value"]);
         let secret = !points_elsewhere(name) && !is_count(name, value) && !value.is_empty();

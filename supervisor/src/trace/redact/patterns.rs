@@ -18,7 +18,9 @@ pub(super) const AT_END: &str =
 /// Names that end so hold where the secret is, not the secret.
 const ELSEWHERE: [&str; 8] = ["file", "path", "dir", "stdin", "name", "tokenize", "tokenizer", "prompt"];
 /// A word as a shell, JSON or YAML would delimit it: quoted (also inside quotes), or bare.
-const VALUE: &str = r#"(?P<value>\\"(?:[^"\\]|\\[^"])*(?:\\"|\z)|"(?:[^"\\]|\\(?s:.))*(?:"|\z)|'[^']*(?:'|\z)(?:\\.'[^']*')*|(?:[^\s"'\\;&|()<>`:=]|\\.)(?:[^\s"'\\;&|()<>`]|\\.)*)"#;
+const VALUE: &str = r#"(?P<value>\\"(?:[^"\\;&|\r\n]|\\[^"])*(?:\\"|\z)|"(?:[^"\\]|\\(?s:.))*(?:"|\z)|'[^']*(?:'|\z)(?:\\.'[^']*')*|(?:[^\s"'\\;&|()<>`:=]|\\.)(?:[^\s"'\\;&|()<>`]|\\.)*)"#;
+const HEADER: &str = r"(?:(?:proxy-)?authorization|(?:set-)?cookie)";
+/// How a header's secret is announced.
 const SCHEME: &str = r"(?:(?:bearer|basic|token|digest|negotiate|apikey)(?:\\?[ \t])+)";
 /// Programs whose `-pVALUE` is a password.
 pub(super) const GLUED_P: &str = r"mysql\w*|mariadb[\w-]*|sshpass|7z[ar]?|rar|unrar";
@@ -33,13 +35,14 @@ pub(super) static HINTS: LazyLock<Regex> = LazyLock::new(|| {
 static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let name = r"[A-Za-z0-9_.\-]{0,64}";
     [
-        // PEM; the whole block, or as much of it as there is.
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)".to_owned(),
-        // Headers. An unknown scheme: up to the quote that ends the header, if one does.
-        format!(
-            r#"(?i)authorization\\?["']?[ \t]*[:=](?:\\?[ \t])*\\?["']?(?:{SCHEME}(?P<value>[^\s"'\\]+)|(?P<all>[^"'\\\r\n]+)(?:["']|\z)|(?P<word>[^\s"'\\]+))"#
-        ),
-        r#"(?i)cookie\\?["']?[ \t]*:(?:\\?[ \t])*(?P<value>[^"'\r\n]+)"#.to_owned(),
+        // PEM: the block, or as much of it as there is, and nothing that could be a command.
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?:\\[nr]|\s|[A-Za-z0-9+/=]{16,}|Proc-Type: [0-9],ENCRYPTED|DEK-Info: [A-Z0-9\-]+,[A-F0-9]+)*[A-Za-z0-9+/=]*(?:(?:\\[nr]|\s)*-----END [A-Z0-9 ]*PRIVATE KEY-----)?".to_owned(),
+        // Headers: in quotes, as JSON, as a whole argument, and as a bare word. A scheme stays readable.
+        format!(r#"(?i)["']{HEADER}[ \t]*:[ \t]*{SCHEME}?(?P<value>[^"'\\\r\n]+)"#),
+        format!(r#"(?i){HEADER}\\?["'][ \t]*:[ \t]*\\?["']{SCHEME}?(?P<value>[^"'\\\r\n]+)"#),
+        format!(r#"(?i)^(?:proxy-)?authorization[ \t]*:[ \t]*{SCHEME}?(?P<value>[^"'\r\n;&|]+)"#),
+        format!(r#"(?i)authorization[ \t]*[:=](?:\\?[ \t])*{SCHEME}?(?P<value>[^\s"'\\;&|]+)"#),
+        r#"(?i)cookie[ \t]*:(?:\\?[ \t])*(?P<value>[^\s"';&|]+(?:;[ \t]*[^\s"';&|=]+=[^\s"';&|]*)*)"#.to_owned(),
         r"(?i)(?-u:\b)bearer(?:\\?[ \t])+(?P<value>[A-Za-z0-9._~+/=\-]{12,})".to_owned(),
         // `scheme://user:password@host`, and a long user that is a token.
         r#"://[^\s/:@"']*:(?P<value>[^\s/"']+)@"#.to_owned(),
@@ -55,7 +58,7 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
             r#"(?i)(?:^|[\s"'(])(?P<name>--?(?:[A-Za-z0-9_.\-]{{0,64}}(?:{WITHIN})[A-Za-z0-9_\-]{{0,64}}|(?:[A-Za-z0-9_\-]{{0,64}}[_\-])?(?:auth|pass|pw|pwd|creds)))["']?(?P<by>[ \t]+){VALUE}"#
         ),
         // `curl -u user:password`.
-        r#"(?:^|\s)(?:-u|--(?:proxy-)?user)(?:[ \t]+|=)?["']?[^\s:"'/]+:(?P<value>[^\s"']+)"#.to_owned(),
+        r#"(?:^|\s)(?:-u|--(?:proxy-)?user)(?:[ \t]+|=)?["']?[^\s:"'/]+:(?P<value>[^\s"';&|]+)"#.to_owned(),
         after_program(GLUED_P, "-p"),
         after_program("sshpass|mongo(?:sh)?|(?:docker|podman)[ \\t]+login", r"-p[ \t]+"),
         after_program("zip|unzip|sqlcmd", r"-P[ \t]+"),
@@ -76,6 +79,12 @@ fn after_program(programs: &str, flag: &str) -> String {
 
 pub(super) fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).expect("built-in patterns are constants, and a test compiles each of them")
+}
+
+/// Compiles everything now.
+pub(super) fn prepare() {
+    LazyLock::force(&HINTS);
+    LazyLock::force(&PATTERNS);
 }
 
 /// Masks in running text.
@@ -125,7 +134,7 @@ pub(super) fn is_flag(word: &str) -> bool {
 }
 
 fn replacement(found: &Captures<'_>) -> String {
-    let Some(value) = ["value", "all", "word"].iter().find_map(|group| found.name(group)) else {
+    let Some(value) = found.name("value") else {
         return MASK.to_owned();
     };
     if stays(found, value.as_str()) {

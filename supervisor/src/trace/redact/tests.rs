@@ -53,7 +53,7 @@ fn secrets_in_running_text_are_masked_and_what_follows_stays_readable() {
         ("openssl -passin pass:T8 x", "openssl -passin pass:[redacted] x"),
         ("h/?a=1&sig=T9&b=2", "h/?a=1&sig=[redacted]&b=2"),
         ("a\n-----BEGIN RSA PRIVATE KEY-----\nT9\n-----END RSA PRIVATE KEY-----\nb", "a\n[redacted]\nb"),
-        ("-----BEGIN PRIVATE KEY-----\nT9 cut", "[redacted]"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhki", "[redacted]"),
     ] {
         assert_eq!(text(input), masked);
         assert_eq!(text(masked), masked, "masking twice is masking once");
@@ -146,6 +146,11 @@ fn short_password_flags_are_known_by_their_program() {
         (vec!["docker", "run", "-p", "80:80"], vec!["docker", "run", "-p", "80:80"]),
         (vec!["redis-cli", "-a", "T3"], vec!["redis-cli", "-a", "[redacted]"]),
         (vec!["ldapsearch", "-w", "T3"], vec!["ldapsearch", "-w", "[redacted]"]),
+        (vec!["curl", "-u", "me:T6 T6", "h"], vec!["curl", "-u", "me:[redacted]", "h"]),
+        (
+            vec!["curl", "-H", "Authorization: Odd T6 T6", "-H", "Cookie: a=T6; b=T6"],
+            vec!["curl", "-H", "Authorization: [redacted]", "-H", "Cookie: [redacted]"],
+        ),
         (vec!["ssh", "-p22"], vec!["ssh", "-p22"]),
     ] {
         assert_eq!(argv(&given), masked);
@@ -154,6 +159,21 @@ fn short_password_flags_are_known_by_their_program() {
 
 #[test]
 fn a_secret_cannot_hide_the_command_after_it() {
+    for before in [
+        "echo token=x",
+        "echo token=\\\"",
+        "echo -u a:b",
+        "Authorization: x",
+        "echo Authorization: x",
+        "echo \"Authorization: \"",
+        "echo Cookie: a=b",
+        "echo -----BEGIN PRIVATE KEY-----",
+        "mysql -px",
+        "curl https://u:p@h",
+    ] {
+        let masked = text(&format!("{before}; rm -rf /w; echo \\\" \""));
+        assert!(masked.contains("; rm -rf /w; echo"), "{before} hides it: {masked}");
+    }
     assert_eq!(argv(&["ssh", "h", "TOKEN=x make; rm -rf /"])[2], "TOKEN=[redacted] make; rm -rf /");
     let mut event = event(1);
     event.argv = ["bash", "-c", "TOKEN=x evil --now"].map(str::to_owned).to_vec();
