@@ -253,3 +253,16 @@ fn answer_lines(answers: &[Answer], redactor: &Redactor) -> Vec<AnswerLine> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_schema_names_every_kind() {
+        let schema = super::schema().to_value().to_string();
+        for kind in
+            ["session_start", "shell", "outcome", "call_denied", "ask", "hook_fault", "gap", "session_end"]
+        {
+            assert!(schema.contains(&format!("\"const\":\"{kind}\"")), "{kind}: {schema}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -30,6 +31,7 @@ pub(super) fn print(
     let mut printer = Printer { source, args, style, outcomes };
     let context = || format!("cannot read {}", source.path.display());
     let mut reader = source.open()?;
+    let mut file = Seen::now(source);
     loop {
         while let Some(item) = reader.poll().with_context(context)? {
             if printer.item(item, out)? && args.follow {
@@ -41,11 +43,40 @@ pub(super) fn print(
         }
         out.flush()?;
         wait()?;
+        let now = Seen::now(source);
+        if now.is_another(&file) {
+            // Rotated or truncated: what the old file still held has been read.
+            while let Some(item) = reader.finish() {
+                printer.item(item, out)?;
+            }
+            reader = source.open()?;
+        }
+        file = now;
     }
     while let Some(item) = reader.finish() {
         printer.item(item, out)?;
     }
     Ok(())
+}
+
+/// The file behind the path, as far as rotation shows.
+struct Seen(Option<(u64, u64, u64)>);
+
+impl Seen {
+    fn now(source: &Source) -> Self {
+        Self(std::fs::metadata(&source.path).ok().map(|file| (file.dev(), file.ino(), file.len())))
+    }
+
+    /// Not so while the path is absent, between the two steps of a rotation.
+    fn is_another(&self, before: &Self) -> bool {
+        match (self.0, before.0) {
+            (Some((dev, ino, size)), Some((old_dev, old_ino, old_size))) => {
+                (dev, ino) != (old_dev, old_ino) || size < old_size
+            }
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
 }
 
 fn outcomes(source: &Source) -> anyhow::Result<HashMap<u64, Outcome>> {

@@ -184,6 +184,28 @@ fn following_shows_what_is_added_and_ends_with_the_session() {
 }
 
 #[test]
+fn following_goes_on_in_the_new_file_after_a_rotation() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.jsonl");
+    let trace = Trace::open(&path).unwrap();
+    trace.write(&start(ID)).unwrap();
+    let old = dir.path().join("trace.jsonl.1");
+    let writer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(250));
+        fs::rename(&path, &old).unwrap();
+        trace.reopen().unwrap();
+        trace.write(&shell(event(1))).unwrap();
+        std::thread::sleep(Duration::from_millis(250));
+        fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+        std::thread::sleep(Duration::from_millis(250));
+        trace.write(&Record::SessionEnd { totals: Totals::default() }).unwrap();
+    });
+    let text = log(&dir, &["--follow"]).unwrap();
+    writer.join().unwrap();
+    assert_eq!(text.lines().count(), 3, "{text}");
+}
+
+#[test]
 fn a_reader_that_went_away_is_no_error() {
     struct Gone;
     impl Write for Gone {
