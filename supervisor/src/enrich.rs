@@ -1,8 +1,22 @@
 //! What a policy must read besides argv: the script an interpreter is told to run. Pure but for [`Files`];
-//! never runs anything and never reads a pipe.
+//! never runs anything and never reads a pipe. What it does not understand it says so (`complete: false`)
+//! and leaves the verdict to the policy.
 #![forbid(unsafe_code)]
 
-use crate::event::Script;
+mod body; // the text: files read within bounds, pieces joined
+mod hashbang; // script files that are started themselves
+mod interpreters; // the table: which program has which grammar
+mod languages; // grammars of python, perl, node, awk …
+mod loader; // `ld.so PROGRAM`
+mod multicall; // busybox, toybox, coreutils
+mod options; // the engine behind grammars that are data
+mod program; // what really starts, behind loaders and multi-call binaries
+mod reading; // what a command line says
+mod shells; // grammars of the shells
+#[cfg(test)]
+mod tests;
+
+use crate::event::{Script, ScriptSource};
 
 /// What is about to run, as far as this stage needs to know.
 #[derive(Debug, Clone, Copy)]
@@ -37,16 +51,30 @@ pub struct FileText {
 }
 
 /// The script this exec will interpret, if it is an interpreter or a script.
-pub fn script(_subject: &Subject<'_>, _files: &dyn Files) -> Option<Script> {
-    None
+pub fn script(subject: &Subject<'_>, files: &dyn Files) -> Option<Script> {
+    if !subject.interpreters.is_empty() {
+        return Some(hashbang::script(subject, files));
+    }
+    if subject.unknown_format {
+        return Some(hashbang::bare(subject, files));
+    }
+    let canonical = |path: &[u8]| files.read(path, 1).ok().map(|file| file.path);
+    let started = program::direct(subject);
+    let program = program::behind(&started, &canonical);
+    let row = interpreters::find(&program)?;
+    let inline = if row.is_shell() { ScriptSource::Command } else { ScriptSource::Code };
+    body::script(row.read(&program.words), inline, files)
 }
 
 /// The program a dynamic loader is told to run: an operand of `ld.so`, as passed.
-pub fn payload(_subject: &Subject<'_>) -> Option<Vec<u8>> {
-    None
+pub fn payload(subject: &Subject<'_>) -> Option<Vec<u8>> {
+    let started = program::started(subject, None);
+    let words = started.words();
+    loader::operand(&started.path, &words).map(|found| found.program.to_vec())
 }
 
 /// The applet of a multi-call binary.
-pub fn applet(_subject: &Subject<'_>) -> Option<String> {
-    None
+pub fn applet(subject: &Subject<'_>) -> Option<String> {
+    let started = program::started(subject, None);
+    program::behind(&started, &|_| None).applet
 }
