@@ -96,7 +96,9 @@ impl Draft {
     fn is(&mut self, source: ScriptSource) {
         match &mut self.script {
             None => self.script = Some(empty(source)),
-            Some(script) if matches!(source, ScriptSource::Command | ScriptSource::Code) => script.source = source,
+            Some(script) if matches!(source, ScriptSource::Command | ScriptSource::Code) => {
+                script.source = source
+            }
             Some(script) if script.source == ScriptSource::Stdin => script.source = source,
             Some(_) => {}
         }
@@ -112,7 +114,8 @@ impl Draft {
 
     fn stdin(&mut self, files: &dyn Files) {
         self.is(ScriptSource::Stdin);
-        let note = if files.stdin_is_terminal() { "interactive terminal" } else { "standard input is not read" };
+        let note =
+            if files.stdin_is_terminal() { "interactive terminal" } else { "standard input is not read" };
         self.notes.push(note.to_owned());
     }
 

@@ -31,7 +31,9 @@ pub(super) fn script(subject: &Subject<'_>, files: &dyn Files) -> Script {
                         note(&mut script, "the #! line adds code of its own".to_owned());
                     }
                     Part::Stdin => note(&mut script, "the interpreter reads standard input too".to_owned()),
-                    Part::Module(name) => note(&mut script, format!("the #! line runs module {}", lossy(&name))),
+                    Part::Module(name) => {
+                        note(&mut script, format!("the #! line runs module {}", lossy(&name)))
+                    }
                     Part::File(_) => {}
                 }
             }

@@ -40,7 +40,10 @@ const ROWS: &[Row] = &[
     },
     Row { names: &["fish"], kind: Shell, grammar: Data(FISH) },
     Row {
-        names: &["csh", "tcsh", "bsd-csh", "hush", "toysh", "yash", "osh", "ysh", "mrsh", "elvish", "nu", "xonsh", "pwsh"],
+        names: &[
+            "csh", "tcsh", "bsd-csh", "hush", "toysh", "yash", "osh", "ysh", "mrsh", "elvish", "nu", "xonsh",
+            "pwsh",
+        ],
         kind: Shell,
         grammar: Parser(shells::opaque),
     },

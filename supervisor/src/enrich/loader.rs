@@ -16,8 +16,13 @@ enum Family {
 }
 
 const GLIBC_VALUES: &[&[u8]] = &[
-    b"--argv0", b"--audit", b"--glibc-hwcaps-mask", b"--glibc-hwcaps-prepend", b"--inhibit-rpath",
-    b"--library-path", b"--preload",
+    b"--argv0",
+    b"--audit",
+    b"--glibc-hwcaps-mask",
+    b"--glibc-hwcaps-prepend",
+    b"--inhibit-rpath",
+    b"--library-path",
+    b"--preload",
 ];
 const GLIBC_FLAGS: &[&[u8]] = &[b"--inhibit-cache", b"--list", b"--verify"];
 const MUSL_VALUES: &[&[u8]] = &[b"--argv0", b"--library-path", b"--preload"];

@@ -126,7 +126,11 @@ impl Grammar {
         Ok(found)
     }
 
-    fn cluster<'a>(&self, found: &mut Collected<'a>, cursor: &mut Cursor<'_, 'a>) -> Result<bool, Reading<'a>> {
+    fn cluster<'a>(
+        &self,
+        found: &mut Collected<'a>,
+        cursor: &mut Cursor<'_, 'a>,
+    ) -> Result<bool, Reading<'a>> {
         let mut letters = &cursor.word[1..];
         while let Some((letter, mut rest)) = letters.split_first() {
             let row = self.letters.iter().find(|(known, _)| known.as_bytes().contains(letter));
@@ -275,8 +279,12 @@ impl<'a> Collected<'a> {
         }
         let wants_operand = !given || grammar.operand == Operand::FileToo;
         match (grammar.operand, first) {
-            (Operand::File | Operand::FileToo, Some(file)) if wants_operand => parts.push(file_or_stdin(file)),
-            (Operand::Program, Some(program)) if wants_operand => parts.push(Part::Code(Cow::Borrowed(program))),
+            (Operand::File | Operand::FileToo, Some(file)) if wants_operand => {
+                parts.push(file_or_stdin(file))
+            }
+            (Operand::Program, Some(program)) if wants_operand => {
+                parts.push(Part::Code(Cow::Borrowed(program)))
+            }
             (Operand::File | Operand::FileToo, None) if !given && (!quits_alone || stays) => {
                 parts.push(Part::Stdin);
             }

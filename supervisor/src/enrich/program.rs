@@ -50,7 +50,10 @@ pub(super) fn started<'a>(subject: &Subject<'a>, raw: Option<&'a [u8]>) -> Start
 }
 
 /// Looks through loaders and multi-call binaries. `canonical` resolves a path as the target sees it.
-pub(super) fn behind<'a>(started: &'a Started<'_>, canonical: &dyn Fn(&[u8]) -> Option<String>) -> Program<'a> {
+pub(super) fn behind<'a>(
+    started: &'a Started<'_>,
+    canonical: &dyn Fn(&[u8]) -> Option<String>,
+) -> Program<'a> {
     let mut path = started.path.to_string();
     let mut words = started.words();
     // A loader refuses to load itself, so one level is all there is.

@@ -212,8 +212,24 @@ const DENO: Grammar = Grammar {
 
 /// Commands that look at code or fetch it but run none of it.
 const DENO_IDLE: &[&[u8]] = &[
-    b"add", b"cache", b"check", b"clean", b"completions", b"coverage", b"doc", b"fmt", b"help", b"info", b"init",
-    b"lint", b"lsp", b"outdated", b"remove", b"types", b"uninstall", b"upgrade",
+    b"add",
+    b"cache",
+    b"check",
+    b"clean",
+    b"completions",
+    b"coverage",
+    b"doc",
+    b"fmt",
+    b"help",
+    b"info",
+    b"init",
+    b"lint",
+    b"lsp",
+    b"outdated",
+    b"remove",
+    b"types",
+    b"uninstall",
+    b"upgrade",
 ];
 
 pub(in crate::enrich) fn deno<'a>(words: &[&'a [u8]]) -> Reading<'a> {

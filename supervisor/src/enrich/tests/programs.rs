@@ -19,10 +19,12 @@ fn chooses(path: &str, words: &[&str]) -> Option<String> {
 #[test]
 fn glibc_options_with_values_are_skipped() {
     for words in [
-        &["ld", "/usr/bin/id"] as &[&str], &["ld", "--argv0", "x", "--library-path", "/tmp", "/usr/bin/id", "-u"],
+        &["ld", "/usr/bin/id"] as &[&str],
+        &["ld", "--argv0", "x", "--library-path", "/tmp", "/usr/bin/id", "-u"],
         &["ld", "--preload", "p", "--audit", "a", "--inhibit-rpath", "r", "/usr/bin/id"],
         &["ld", "--glibc-hwcaps-prepend", "h", "--glibc-hwcaps-mask", "m", "/usr/bin/id"],
-        &["ld", "--inhibit-cache", "--verify", "/usr/bin/id"], &["ld", "--list", "/usr/bin/id"],
+        &["ld", "--inhibit-cache", "--verify", "/usr/bin/id"],
+        &["ld", "--list", "/usr/bin/id"],
     ] {
         assert_eq!(loads(LD, words).as_deref(), Some("/usr/bin/id"), "{words:?}");
     }
@@ -32,9 +34,14 @@ fn glibc_options_with_values_are_skipped() {
 #[test]
 fn a_loader_that_loads_nothing_has_no_payload() {
     for words in [
-        &["ld"] as &[&str], &["ld", "--help", "/usr/bin/id"], &["ld", "--version", "/usr/bin/id"],
-        &["ld", "--list-tunables", "/usr/bin/id"], &["ld", "--list-diagnostics", "/usr/bin/id"], &["ld", "--argv0"],
-        &["ld", "--", "/usr/bin/id"], &["ld", "--library-path=/x", "/usr/bin/id"],
+        &["ld"] as &[&str],
+        &["ld", "--help", "/usr/bin/id"],
+        &["ld", "--version", "/usr/bin/id"],
+        &["ld", "--list-tunables", "/usr/bin/id"],
+        &["ld", "--list-diagnostics", "/usr/bin/id"],
+        &["ld", "--argv0"],
+        &["ld", "--", "/usr/bin/id"],
+        &["ld", "--library-path=/x", "/usr/bin/id"],
     ] {
         assert_eq!(loads(LD, words), None, "{words:?}");
     }
@@ -45,8 +52,10 @@ fn a_loader_that_loads_nothing_has_no_payload() {
 #[test]
 fn musl_takes_values_glued_or_next() {
     for words in [
-        &["ld", "/usr/bin/id"] as &[&str], &["ld", "--library-path=/x", "--preload", "p", "/usr/bin/id"],
-        &["ld", "--argv0", "x", "--", "/usr/bin/id"], &["ld", "--list", "/usr/bin/id"],
+        &["ld", "/usr/bin/id"] as &[&str],
+        &["ld", "--library-path=/x", "--preload", "p", "/usr/bin/id"],
+        &["ld", "--argv0", "x", "--", "/usr/bin/id"],
+        &["ld", "--list", "/usr/bin/id"],
     ] {
         assert_eq!(loads(MUSL, words).as_deref(), Some("/usr/bin/id"), "{words:?}");
     }
@@ -80,10 +89,17 @@ fn a_hash_bang_line_can_name_a_loader_or_a_multi_call_binary() {
 #[test]
 fn busybox_is_what_its_argv_says() {
     for (words, expected) in [
-        (&["busybox", "rm", "-f", "x"] as &[&str], Some("rm")), (&["rm", "-f", "x"], Some("rm")),
-        (&["/bin/busybox", "/usr/bin/rm"], Some("rm")), (&["busybox", "busybox", "rm"], Some("rm")),
-        (&["-sh"], Some("sh")), (&["busybox", "--help", "reboot"], None), (&["busybox", "--list"], None),
-        (&["busybox"], None), (&[], None), (&[""], None), (&["busybox.static", "rm"], Some("rm")),
+        (&["busybox", "rm", "-f", "x"] as &[&str], Some("rm")),
+        (&["rm", "-f", "x"], Some("rm")),
+        (&["/bin/busybox", "/usr/bin/rm"], Some("rm")),
+        (&["busybox", "busybox", "rm"], Some("rm")),
+        (&["-sh"], Some("sh")),
+        (&["busybox", "--help", "reboot"], None),
+        (&["busybox", "--list"], None),
+        (&["busybox"], None),
+        (&[], None),
+        (&[""], None),
+        (&["busybox.static", "rm"], Some("rm")),
     ] {
         assert_eq!(chooses("/usr/bin/busybox", words).as_deref(), expected, "{words:?}");
         assert_eq!(chooses("/usr/bin/git", words), None, "{words:?}");
@@ -94,10 +110,15 @@ fn busybox_is_what_its_argv_says() {
 #[test]
 fn coreutils_is_what_its_argv_says() {
     for (words, expected) in [
-        (&["coreutils", "--coreutils-prog=rm", "rm", "x"] as &[&str], Some("rm")), (&["rm", "x"], Some("rm")),
-        (&["foo", "--coreutils-prog=rm", "rm", "x"], Some("rm")), (&["coreutils", "rm", "x"], Some("rm")),
-        (&["coreutils", "--coreutils-prog-shebang=ls", "/w/s"], Some("ls")), (&["uu-ls"], Some("ls")),
-        (&["/x/foo", "rm"], Some("rm")), (&["coreutils", "--help"], None), (&["coreutils"], None),
+        (&["coreutils", "--coreutils-prog=rm", "rm", "x"] as &[&str], Some("rm")),
+        (&["rm", "x"], Some("rm")),
+        (&["foo", "--coreutils-prog=rm", "rm", "x"], Some("rm")),
+        (&["coreutils", "rm", "x"], Some("rm")),
+        (&["coreutils", "--coreutils-prog-shebang=ls", "/w/s"], Some("ls")),
+        (&["uu-ls"], Some("ls")),
+        (&["/x/foo", "rm"], Some("rm")),
+        (&["coreutils", "--help"], None),
+        (&["coreutils"], None),
     ] {
         assert_eq!(chooses("/usr/bin/coreutils", words).as_deref(), expected, "{words:?}");
     }

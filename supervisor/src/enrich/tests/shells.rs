@@ -6,17 +6,44 @@ const B: &str = "touch K";
 
 /// A17 and its relatives.
 const BASH: &[&[&str]] = &[
-    &["-c", B], &["-xc", B], &["-lc", B], &["-ec", B], &["-ceu", B, "n"], &["-euo", "pipefail", "-c", B],
-    &["--norc", "+e", "-O", "extglob", "-c", B, "n", "a1"], &["--norc", "-c", B], &["-norc", "-c", B],
-    &["+O", "extglob", "-c", B], &["--rcfile", "/dev/null", "-c", B], &["-c", "--", B], &["-c", "-x", B],
-    &["-c", "+x", B], &["-c", "-", B], &["+c", B], &["-oc", "errexit", B], &["-co", "errexit", B],
-    &["-Oo", "extglob", "errexit", "-c", B], &["-cO", "extglob", B], &["-sc", B, "n"], &["-c", "-s", B],
-    &["--posix", "--login", "-c", B], &["-c", B, "--version"], &["-abefhkmptuvxBCEHPT", "-c", B],
+    &["-c", B],
+    &["-xc", B],
+    &["-lc", B],
+    &["-ec", B],
+    &["-ceu", B, "n"],
+    &["-euo", "pipefail", "-c", B],
+    &["--norc", "+e", "-O", "extglob", "-c", B, "n", "a1"],
+    &["--norc", "-c", B],
+    &["-norc", "-c", B],
+    &["+O", "extglob", "-c", B],
+    &["--rcfile", "/dev/null", "-c", B],
+    &["-c", "--", B],
+    &["-c", "-x", B],
+    &["-c", "+x", B],
+    &["-c", "-", B],
+    &["+c", B],
+    &["-oc", "errexit", B],
+    &["-co", "errexit", B],
+    &["-Oo", "extglob", "errexit", "-c", B],
+    &["-cO", "extglob", B],
+    &["-sc", B, "n"],
+    &["-c", "-s", B],
+    &["--posix", "--login", "-c", B],
+    &["-c", B, "--version"],
+    &["-abefhkmptuvxBCEHPT", "-c", B],
 ];
 
 const DASH: &[&[&str]] = &[
-    &["-c", B], &["-ec", B], &["-c", "-x", B], &["-co", "errexit", B], &["-o", "errexit", "-c", B],
-    &["-c", "--", B], &["+c", B], &["-lc", B], &["-c", "-", B], &["-aefmpuvxCEIV", "-c", B],
+    &["-c", B],
+    &["-ec", B],
+    &["-c", "-x", B],
+    &["-co", "errexit", B],
+    &["-o", "errexit", "-c", B],
+    &["-c", "--", B],
+    &["+c", B],
+    &["-lc", B],
+    &["-c", "-", B],
+    &["-aefmpuvxCEIV", "-c", B],
 ];
 
 #[test]
@@ -30,7 +57,8 @@ fn the_body_is_found_in_every_form_bash_accepts() {
 fn the_body_is_found_in_every_form_dash_accepts() {
     for words in DASH {
         for shell in ["/usr/bin/dash", "/bin/sh", "/opt/ash", "/opt/bash-5.2"] {
-            if shell.ends_with("bash-5.2") && words[0].contains('I') {
+            // bash knows no -I, so neither does a `sh` of unknown make.
+            if words[0].contains('I') && !shell.ends_with("ash") {
                 continue;
             }
             assert_runs(shell, words, ScriptSource::Command, B);
@@ -46,7 +74,8 @@ fn letters_glued_to_dash_c_are_options_and_not_a_body() {
 
 #[test]
 fn words_that_bash_rejects_are_not_understood() {
-    for words in [&["-c", "--norc", B] as &[&str], &["--foo", "-c", B], &["-e", "--posix", "-c", B], &["-c"]] {
+    for words in [&["-c", "--norc", B] as &[&str], &["--foo", "-c", B], &["-e", "--posix", "-c", B], &["-c"]]
+    {
         assert_unknown("/usr/bin/bash", words);
     }
     assert_unknown("/bin/sh", &["-O", "extglob", "-c", B]);
@@ -58,12 +87,16 @@ fn dollar_zero_and_positional_words_are_split_off() {
     assert_eq!(script.arg0.as_deref(), Some("--"));
     assert_eq!(script.args, ["x", ""]);
     let script = of("/usr/bin/bash", &["-s", "one", "two"]).unwrap();
-    assert_eq!((script.source, script.arg0, script.args), (ScriptSource::Stdin, None, vec!["one".into(), "two".into()]));
+    assert_eq!(
+        (script.source, script.arg0, script.args),
+        (ScriptSource::Stdin, None, vec!["one".into(), "two".into()])
+    );
 }
 
 #[test]
 fn standard_input_is_marked_and_never_read() {
-    let forms: &[&[&str]] = &[&[], &["-s"], &["-"], &["--"], &["-i"], &["-x", "-"], &["/dev/stdin"], &["/dev/fd/63"]];
+    let forms: &[&[&str]] =
+        &[&[], &["-s"], &["-"], &["--"], &["-i"], &["-x", "-"], &["/dev/stdin"], &["/dev/fd/63"]];
     for shell in ["/usr/bin/bash", "/usr/bin/dash", "/usr/bin/zsh", "/usr/bin/ksh93"] {
         for words in forms {
             let script = of(shell, words).unwrap();
@@ -107,9 +140,19 @@ fn a_start_up_file_of_an_interactive_shell_makes_the_body_incomplete() {
 #[test]
 fn zsh_forms() {
     for words in [
-        &["-c", B] as &[&str], &["-fc", B], &["--no-rcs", "-c", B], &["-o", "extendedglob", "-c", B],
-        &["-oextendedglob", "-c", B], &["-co", "errexit", B], &["--emulate", "sh", "-c", B], &["-c", "-b", B],
-        &["-c", "--", B], &["-c", "-", B], &["-c-", B], &["+x", "-c", B], &["-sc", B],
+        &["-c", B] as &[&str],
+        &["-fc", B],
+        &["--no-rcs", "-c", B],
+        &["-o", "extendedglob", "-c", B],
+        &["-oextendedglob", "-c", B],
+        &["-co", "errexit", B],
+        &["--emulate", "sh", "-c", B],
+        &["-c", "-b", B],
+        &["-c", "--", B],
+        &["-c", "-", B],
+        &["-c-", B],
+        &["+x", "-c", B],
+        &["-sc", B],
     ] {
         assert_runs("/usr/bin/zsh-5.9", words, ScriptSource::Command, B);
     }
@@ -121,8 +164,15 @@ fn zsh_forms() {
 #[test]
 fn ksh_forms() {
     for shell in ["/usr/bin/ksh93", "/bin/mksh-static"] {
-        for words in [&["-c", B] as &[&str], &["-lc", B], &["-o", "errexit", "-c", B], &["-oerrexit", "-c", B],
-            &["-co", "errexit", B], &["-c", "--", B], &["+x", "-c", B]] {
+        for words in [
+            &["-c", B] as &[&str],
+            &["-lc", B],
+            &["-o", "errexit", "-c", B],
+            &["-oerrexit", "-c", B],
+            &["-co", "errexit", B],
+            &["-c", "--", B],
+            &["+x", "-c", B],
+        ] {
             assert_runs(shell, words, ScriptSource::Command, B);
         }
         assert_unknown(shell, &["-o", "-c", B]);
@@ -133,8 +183,15 @@ fn ksh_forms() {
 
 #[test]
 fn fish_forms() {
-    for words in [&["-c", B] as &[&str], &["-lc", B], &["-ctouch K"], &["--command=touch K"], &["--command", B],
-        &["--comm", B], &["-N", "-d", "x", "-c", B, "arg"]] {
+    for words in [
+        &["-c", B] as &[&str],
+        &["-lc", B],
+        &["-ctouch K"],
+        &["--command=touch K"],
+        &["--command", B],
+        &["--comm", B],
+        &["-N", "-d", "x", "-c", B, "arg"],
+    ] {
         assert_runs("/usr/bin/fish", words, ScriptSource::Command, B);
     }
     assert_runs("/usr/bin/fish", &["-c", "b", "-C", "a", "-c", "c"], ScriptSource::Command, "a\nb\nc");
@@ -149,7 +206,10 @@ fn busybox_shells_skip_long_words() {
         assert_runs("/bin/busybox", words, ScriptSource::Command, B);
     }
     let login = argv(&["-sh", "-c", B]);
-    assert_eq!(script(&subject("/bin/busybox.static", &login), &World::default()).unwrap().text.as_deref(), Some(B));
+    assert_eq!(
+        script(&subject("/bin/busybox.static", &login), &World::default()).unwrap().text.as_deref(),
+        Some(B)
+    );
     assert_unknown("/usr/bin/toybox", &["sh", "-c", "-x", B]);
 }
 
