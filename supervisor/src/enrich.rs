@@ -23,6 +23,9 @@ use crate::event::{Script, ScriptSource};
 pub struct Subject<'a> {
     /// Canonical path of the file.
     pub path: &'a str,
+    /// The path as the kernel hands it to an interpreter: as passed, or `/dev/fd/N` for an exec by descriptor.
+    /// A script that is started as `-c` is an option to its shell.
+    pub path_raw: &'a [u8],
     /// argv as passed, whole.
     pub argv: &'a [Vec<u8>],
     /// Canonical path and optional argument of each interpreter of the `#!` chain, outermost first.
@@ -75,6 +78,12 @@ pub fn payload(subject: &Subject<'_>) -> Option<Vec<u8>> {
 
 /// The applet of a multi-call binary.
 pub fn applet(subject: &Subject<'_>) -> Option<String> {
+    // Written as `#!/bin/sh`, an interpreter's canonical path does not tell which applet it is.
+    if let Some((_, arg)) = subject.interpreters.last()
+        && arg.as_deref().is_none_or(|arg| arg.starts_with('-'))
+    {
+        return None;
+    }
     let started = program::started(subject, None);
     program::behind(&started, &|_| None).applet
 }

@@ -3,7 +3,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::reading::{Part, Reading, Told, lossy};
+use super::reading::{Part, Reading, Told, lossy, shown};
 use super::{FileText, Files};
 use crate::event::{Script, ScriptSource};
 
@@ -97,7 +97,7 @@ impl Draft {
         match &mut self.script {
             None => self.script = Some(empty(source)),
             Some(script) if matches!(source, ScriptSource::Command | ScriptSource::Code) => {
-                script.source = source
+                script.source = source;
             }
             Some(script) if script.source == ScriptSource::Stdin => script.source = source,
             Some(_) => {}
@@ -142,11 +142,11 @@ impl Draft {
             }
             Err(_) if names_descriptor(path) => {
                 self.is(ScriptSource::Stdin);
-                self.notes.push(format!("{} is not a regular file and is not read", lossy(path)));
+                self.notes.push(format!("{} is not a regular file and is not read", shown(path)));
             }
             Err(why) => {
                 self.is(ScriptSource::File);
-                self.notes.push(format!("{}: {why}", lossy(path)));
+                self.notes.push(format!("{}: {why}", shown(path)));
                 if let (true, Some(script)) = (single, &mut self.script) {
                     script.path = Some(lossy(path));
                 }

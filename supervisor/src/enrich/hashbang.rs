@@ -2,7 +2,7 @@
 //! one a shell may read it in place of the kernel, and this event is the last chance to see it.
 
 use super::body::{self, LIMIT};
-use super::reading::{Part, Reading, lossy};
+use super::reading::{Part, Reading, lossy, shown};
 use super::{Files, Subject, interpreters, program};
 use crate::event::{Script, ScriptSource};
 
@@ -20,28 +20,25 @@ pub(super) fn script(subject: &Subject<'_>, files: &dyn Files) -> Script {
     let Some(row) = interpreters::find(&program) else { return script };
     match row.read(&program.words) {
         Reading::Runs(told) => {
-            let file = Part::File(subject.path.as_bytes());
-            let expected = told.parts.contains(&file);
-            for part in told.parts {
+            let mut added = Vec::new();
+            for part in &told.parts {
                 match part {
-                    Part::Code(code) => {
-                        let text = script.text.get_or_insert_default();
-                        text.insert(0, '\n');
-                        text.insert_str(0, &lossy(&code));
-                        note(&mut script, "the #! line adds code of its own".to_owned());
-                    }
-                    Part::Stdin => note(&mut script, "the interpreter reads standard input too".to_owned()),
+                    Part::Code(code) => added.push(lossy(code)),
+                    Part::Stdin => note(&mut script, "the interpreter reads standard input".to_owned()),
                     Part::Module(name) => {
-                        note(&mut script, format!("the #! line runs module {}", lossy(&name)))
+                        note(&mut script, format!("the #! line runs module {}", shown(name)));
                     }
-                    Part::File(_) => {}
+                    Part::File(path) if *path == subject.path_raw => {}
+                    Part::File(path) => note(&mut script, format!("the interpreter runs {}", shown(path))),
                 }
+            }
+            if !added.is_empty() {
+                added.extend(script.text.take());
+                script.text = Some(added.join("\n"));
+                note(&mut script, "the interpreter runs code from its arguments".to_owned());
             }
             if let Some(why) = told.caveat {
                 note(&mut script, why);
-            }
-            if !expected && script.note.is_none() {
-                note(&mut script, "the #! line names another script".to_owned());
             }
         }
         Reading::Nothing => note(&mut script, "the #! line makes the interpreter run nothing".to_owned()),

@@ -39,8 +39,8 @@ fn family(name: &str) -> Option<Family> {
     if name.starts_with("ld-musl-") || name.starts_with("libc.musl-") || name == "libc.so" {
         return Some(Family::Musl);
     }
-    let shared = name.ends_with(".so") || name.contains(".so.");
-    let loader = name.starts_with("ld-") && shared
+    // `ld-linux-x86-64.so.2`, `ld-2.31.so`.
+    let loader = name.starts_with("ld-") && name.split('.').skip(1).any(|part| part == "so")
         || matches!(name, "ld.so" | "ld64.so")
         || name.starts_with("ld.so.")
         || name.starts_with("ld64.so.");

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::reading::{Part, Reading, Told, lossy};
+use super::reading::{Part, Reading, Told, shown};
 
 /// What an option does with the words after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,7 +239,7 @@ impl<'a> Collected<'a> {
             Take::Preload => {
                 let library = cursor.value(glued)?;
                 if library.contains(&b'/') {
-                    self.caveat = Some(format!("also loads {}", lossy(library)));
+                    self.caveat = Some(format!("also loads {}", shown(library)));
                 }
             }
             Take::Stays => self.stays = true,
@@ -275,15 +275,15 @@ impl<'a> Collected<'a> {
         }
         let first = operands.first().copied();
         if let (true, Some(first)) = (late, first) {
-            caveat = Some(format!("under POSIXLY_CORRECT it runs {} instead", lossy(first)));
+            caveat = Some(format!("under POSIXLY_CORRECT it runs {} instead", shown(first)));
         }
         let wants_operand = !given || grammar.operand == Operand::FileToo;
         match (grammar.operand, first) {
             (Operand::File | Operand::FileToo, Some(file)) if wants_operand => {
-                parts.push(file_or_stdin(file))
+                parts.push(file_or_stdin(file));
             }
             (Operand::Program, Some(program)) if wants_operand => {
-                parts.push(Part::Code(Cow::Borrowed(program)))
+                parts.push(Part::Code(Cow::Borrowed(program)));
             }
             (Operand::File | Operand::FileToo, None) if !given && (!quits_alone || stays) => {
                 parts.push(Part::Stdin);

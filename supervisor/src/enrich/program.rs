@@ -39,10 +39,13 @@ pub(super) fn started<'a>(subject: &Subject<'a>, raw: Option<&'a [u8]>) -> Start
     let mut started = direct(subject);
     for (depth, (path, arg)) in subject.interpreters.iter().enumerate() {
         // The kernel drops argv[0] for the path of the script.
-        let script = started.path.into_owned().into_bytes();
+        let script = match depth {
+            0 => Cow::Borrowed(subject.path_raw),
+            _ => Cow::Owned(started.path.into_owned().into_bytes()),
+        };
         let name = raw.filter(|_| depth == 0).unwrap_or(path.as_bytes());
         let head = [Some(Cow::Borrowed(name)), arg.as_ref().map(|arg| Cow::Borrowed(arg.as_bytes()))];
-        let argv = head.into_iter().flatten().chain([Cow::Owned(script)]);
+        let argv = head.into_iter().flatten().chain([script]);
         let argv = argv.chain(started.argv.into_iter().skip(1)).collect();
         started = Started { path: Cow::Borrowed(path), argv };
     }

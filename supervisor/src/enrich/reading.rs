@@ -35,11 +35,11 @@ pub(super) enum Part<'a> {
 
 impl<'a> Reading<'a> {
     pub(super) fn unknown(word: &[u8]) -> Self {
-        Self::NotUnderstood(format!("option {} is not understood", lossy(word)))
+        Self::NotUnderstood(format!("option {} is not understood", shown(word)))
     }
 
     pub(super) fn lacks_value(word: &[u8]) -> Self {
-        Self::NotUnderstood(format!("option {} lacks its value", lossy(word)))
+        Self::NotUnderstood(format!("option {} lacks its value", shown(word)))
     }
 
     /// The shape all shells share once their options are read.
@@ -83,4 +83,13 @@ pub(super) struct Seen {
 
 pub(super) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A word within a sentence: its start is enough, argv has all of it.
+pub(super) fn shown(word: &[u8]) -> String {
+    const MOST: usize = 120;
+    match word.get(..MOST) {
+        Some(start) if word.len() > MOST => lossy(start) + "…",
+        _ => lossy(word),
+    }
 }

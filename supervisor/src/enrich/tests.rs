@@ -58,7 +58,7 @@ fn argv(words: &[&str]) -> Vec<Vec<u8>> {
 }
 
 fn subject<'a>(path: &'a str, argv: &'a [Vec<u8>]) -> Subject<'a> {
-    Subject { path, argv, interpreters: &[], unknown_format: false }
+    Subject { path, path_raw: path.as_bytes(), argv, interpreters: &[], unknown_format: false }
 }
 
 /// The script of `PATH words…` in an empty world; argv[0] is the path.

@@ -1,7 +1,7 @@
 //! bash, dash, busybox ash. Checked against bash 5.2 and dash 0.5.12: `-c` only sets a flag, options go on
 //! after it, and the body is the first operand.
 
-use super::super::reading::{Reading, Seen, lossy};
+use super::super::reading::{Reading, Seen, shown};
 
 enum Long {
     Flag,
@@ -75,10 +75,9 @@ pub(in crate::enrich) fn bash<'a>(words: &[&'a [u8]]) -> Reading<'a> {
                 b'c' => seen.command = true,
                 b's' => seen.stdin = true,
                 b'i' => interactive = true,
-                b'l' => {}
                 // Each takes one word, in the order of the letters; without one they print a list.
                 b'o' | b'O' if next < words.len() => next += 1,
-                b'o' | b'O' => {}
+                b'l' | b'o' | b'O' => {}
                 letter if BASH_LETTERS.contains(letter) => {}
                 _ => return Reading::unknown(words[at]),
             }
@@ -86,7 +85,7 @@ pub(in crate::enrich) fn bash<'a>(words: &[&'a [u8]]) -> Reading<'a> {
         at = next;
     }
     if let (true, Some(file)) = (interactive, rc_file) {
-        seen.caveat = Some(format!("an interactive shell also runs {}", lossy(file)));
+        seen.caveat = Some(format!("an interactive shell also runs {}", shown(file)));
     }
     seen.next = at;
     Reading::of_shell(words, seen)

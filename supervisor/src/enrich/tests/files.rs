@@ -6,7 +6,13 @@ use crate::enrich::body::LIMIT;
 fn hash_bang(own: &[u8], interpreter: &str, arg: Option<&str>) -> Script {
     let argv = argv(&["./own", "a", "b"]);
     let interpreters = [(interpreter.to_owned(), arg.map(str::to_owned))];
-    let subject = Subject { path: "/w/own", argv: &argv, interpreters: &interpreters, unknown_format: false };
+    let subject = Subject {
+        path: "/w/own",
+        path_raw: b"/w/own",
+        argv: &argv,
+        interpreters: &interpreters,
+        unknown_format: false,
+    };
     script(&subject, &World::of(own)).unwrap()
 }
 
@@ -132,7 +138,13 @@ fn the_written_name_chooses_the_applet_of_a_hash_bang_line() {
 fn a_script_as_interpreter_is_named() {
     let argv = argv(&["./own"]);
     let interpreters = [("/w/inner".to_owned(), None), ("/usr/bin/bash".to_owned(), None)];
-    let subject = Subject { path: "/w/own", argv: &argv, interpreters: &interpreters, unknown_format: false };
+    let subject = Subject {
+        path: "/w/own",
+        path_raw: b"/w/own",
+        argv: &argv,
+        interpreters: &interpreters,
+        unknown_format: false,
+    };
     let script = script(&subject, &World::of(b"#!/w/inner\n")).unwrap();
     assert!(!script.complete && script.note.unwrap().contains("/w/inner"));
 }
@@ -140,7 +152,8 @@ fn a_script_as_interpreter_is_named() {
 #[test]
 fn a_text_without_hash_bang_is_attached_where_it_is_started() {
     let argv = argv(&["./ns", "a"]);
-    let subject = Subject { path: "/w/ns", argv: &argv, interpreters: &[], unknown_format: true };
+    let subject =
+        Subject { path: "/w/ns", path_raw: b"/w/ns", argv: &argv, interpreters: &[], unknown_format: true };
     let found = script(&subject, &World::of(b"touch NE\n")).unwrap();
     assert_eq!(
         (found.source, found.text.as_deref(), found.complete),
@@ -149,4 +162,22 @@ fn a_text_without_hash_bang_is_attached_where_it_is_started() {
     assert_eq!(found.note.as_deref(), Some("no #!: a shell may read it itself"));
     let found = script(&subject, &World::default()).unwrap();
     assert_eq!((found.text, found.complete), (None, false));
+}
+
+#[test]
+fn a_script_whose_name_is_an_option_does_not_pass_for_its_text() {
+    let interpreters = [("/usr/bin/dash".to_owned(), None)];
+    let argv = argv(&["x", "touch K"]);
+    for (raw, incomplete) in [(b"-c" as &[u8], true), (b"./-c", false), (b"-s", true), (b"--rcfile", true)] {
+        let subject = Subject {
+            path: "/w/-c",
+            path_raw: raw,
+            argv: &argv,
+            interpreters: &interpreters,
+            unknown_format: false,
+        };
+        let script = script(&subject, &World::of(b"#!/bin/sh\n")).unwrap();
+        assert_eq!(script.complete, !incomplete, "{raw:?}");
+        assert_eq!(script.text.unwrap().contains("touch K"), raw == b"-c");
+    }
 }

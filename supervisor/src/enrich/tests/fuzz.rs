@@ -107,7 +107,8 @@ fn no_argv_brings_the_stage_down() {
             let argv: Vec<Vec<u8>> = (0..dice.below(8)).map(|_| dice.word()).collect();
             let interpreters = chains[dice.below(chains.len())];
             let unknown_format = dice.below(9) == 0;
-            let subject = Subject { path: &path, argv: &argv, interpreters, unknown_format };
+            let raw = dice.word();
+            let subject = Subject { path: &path, path_raw: &raw, argv: &argv, interpreters, unknown_format };
             if let Some(script) = script(&subject, &world) {
                 // Every script either is whole or says why not.
                 assert!(script.complete == script.note.is_none() || unknown_format, "{argv:?}: {script:?}");

@@ -80,10 +80,21 @@ fn a_script_is_seen_through_the_loader() {
 fn a_hash_bang_line_can_name_a_loader_or_a_multi_call_binary() {
     let argv = argv(&["./s", "x"]);
     let chain = [(LD.to_owned(), Some("/usr/bin/id".to_owned()))];
-    let of = |interpreters| Subject { path: "/w/s", argv: &argv, interpreters, unknown_format: false };
+    let of = |interpreters| Subject {
+        path: "/w/s",
+        path_raw: b"/w/s",
+        argv: &argv,
+        interpreters,
+        unknown_format: false,
+    };
     assert_eq!(payload(&of(&chain)), Some(b"/usr/bin/id".to_vec()));
     let chain = [("/bin/busybox".to_owned(), Some("rm".to_owned()))];
     assert_eq!(applet(&of(&chain)).as_deref(), Some("rm"));
+    for arg in [None, Some("-f".to_owned())] {
+        // `#!/bin/awk -f` where awk is busybox: the canonical path does not tell.
+        let chain = [("/bin/busybox".to_owned(), arg)];
+        assert_eq!(applet(&Subject { interpreters: &chain, ..subject("/w/s", &argv) }), None);
+    }
 }
 
 #[test]
