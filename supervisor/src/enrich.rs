@@ -1,17 +1,33 @@
 //! What a policy must read besides argv: the script an interpreter is told to run. Pure but for [`Files`];
-//! never runs anything and never reads a pipe.
+//! never runs anything and never reads a pipe. What it does not understand it says so (`complete: false`)
+//! and leaves the verdict to the policy.
 #![forbid(unsafe_code)]
 
-pub mod describe;
-mod files;
+pub mod describe; // the event, from an attempt
+mod body; // the text: files read within bounds, pieces joined
+mod files; // reading as the target sees
+mod hashbang; // script files that are started themselves
+mod interpreters; // the table: which program has which grammar
+mod languages; // grammars of python, perl, node, awk …
+mod loader; // `ld.so PROGRAM`
+mod multicall; // busybox, toybox, coreutils
+mod options; // the engine behind grammars that are data
+mod program; // what really starts, behind loaders and multi-call binaries
+mod reading; // what a command line says
+mod shells; // grammars of the shells
+#[cfg(test)]
+mod tests;
 
-use crate::event::Script;
+use crate::event::{Script, ScriptSource};
 
 /// What is about to run, as far as this stage needs to know.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// Canonical path of the file.
     pub path: &'a str,
+    /// The path as the kernel hands it to an interpreter: as passed, or `/dev/fd/N` for an exec by descriptor.
+    /// A script that is started as `-c` is an option to its shell.
+    pub path_raw: &'a [u8],
     /// argv as passed, whole.
     pub argv: &'a [Vec<u8>],
     /// Canonical path and optional argument of each interpreter of the `#!` chain, outermost first.
@@ -40,16 +56,36 @@ pub struct FileText {
 }
 
 /// The script this exec will interpret, if it is an interpreter or a script.
-pub fn script(_subject: &Subject<'_>, _files: &dyn Files) -> Option<Script> {
-    None
+pub fn script(subject: &Subject<'_>, files: &dyn Files) -> Option<Script> {
+    if !subject.interpreters.is_empty() {
+        return Some(hashbang::script(subject, files));
+    }
+    if subject.unknown_format {
+        return Some(hashbang::bare(subject, files));
+    }
+    let canonical = |path: &[u8]| files.read(path, 1).ok().map(|file| file.path);
+    let started = program::direct(subject);
+    let program = program::behind(&started, &canonical);
+    let row = interpreters::find(&program)?;
+    let inline = if row.is_shell() { ScriptSource::Command } else { ScriptSource::Code };
+    body::script(row.read(&program.words), inline, files)
 }
 
 /// The program a dynamic loader is told to run: an operand of `ld.so`, as passed.
-pub fn payload(_subject: &Subject<'_>) -> Option<Vec<u8>> {
-    None
+pub fn payload(subject: &Subject<'_>) -> Option<Vec<u8>> {
+    let started = program::started(subject, None);
+    let words = started.words();
+    loader::operand(&started.path, &words).map(|found| found.program.to_vec())
 }
 
 /// The applet of a multi-call binary.
-pub fn applet(_subject: &Subject<'_>) -> Option<String> {
-    None
+pub fn applet(subject: &Subject<'_>) -> Option<String> {
+    // Written as `#!/bin/sh`, an interpreter's canonical path does not tell which applet it is.
+    if let Some((_, arg)) = subject.interpreters.last()
+        && arg.as_deref().is_none_or(|arg| arg.starts_with('-'))
+    {
+        return None;
+    }
+    let started = program::started(subject, None);
+    program::behind(&started, &|_| None).applet
 }

@@ -1,10 +1,24 @@
-//! The trace: one JSON line per record, written and flushed before the exec is let through.
+//! The trace: one JSON line per record, written before the exec is let through.
+//!
+//! [`Record`] is what the stages hand over; [`record`] is how it looks on disk, and the only thing [`read`] knows.
 #![forbid(unsafe_code)]
 
-use std::path::Path;
+pub mod read;
+pub mod record;
+pub mod redact;
+#[cfg(test)]
+pub(crate) mod samples;
+pub mod sessions;
+mod writer;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::event::{Event, Outcome};
 use crate::hooks::{Answer, Defect};
+
+pub use redact::Redactor;
+pub use writer::Trace;
 
 /// One line of `trace.jsonl`, as `{"record":KIND,"seq":N,"time":…, …}`.
 #[derive(Debug, Clone)]
@@ -56,7 +70,8 @@ pub enum Record {
     },
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// What a session came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     pub execs: u64,
     pub allowed: u64,
@@ -73,20 +88,4 @@ pub enum TraceError {
     Write { path: String, source: std::io::Error },
     #[error("cannot open trace {path}: {reason}")]
     Open { path: String, reason: String },
-}
-
-/// An open trace file. Shared by all handler threads; a record is one write.
-#[derive(Debug)]
-pub struct Trace {}
-
-impl Trace {
-    /// Opens for appending, creates with mode 0600, repairs a torn last line.
-    pub fn open(_path: &Path) -> Result<Self, TraceError> {
-        Ok(Self {})
-    }
-
-    /// Appends one record.
-    pub fn write(&self, _record: &Record) -> Result<(), TraceError> {
-        Ok(())
-    }
 }

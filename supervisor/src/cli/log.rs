@@ -1,10 +1,77 @@
-//! `shellgate log`.
+//! `shellgate log`: shows a trace to a person, or its records to a program. Reads only; trusts nothing in it.
 
+mod escape;
+mod line;
+mod list;
+mod plain;
+mod source;
+mod tree;
+
+use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-#[derive(Debug, clap::Args)]
-pub struct LogArgs {}
+use self::line::Style;
+use self::source::Source;
 
-pub(super) fn run(_args: &LogArgs) -> anyhow::Result<ExitCode> {
-    Ok(ExitCode::SUCCESS)
+#[derive(Debug, clap::Args)]
+pub struct LogArgs {
+    /// The session, or the beginning of its name that no other has (else the newest).
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+    /// Read the trace in this folder, where `run --workdir` put it.
+    #[arg(long, value_name = "DIR")]
+    workdir: Option<PathBuf>,
+    /// Wait for more until the session ends.
+    #[arg(short, long)]
+    follow: bool,
+    /// Only calls that were refused.
+    #[arg(long)]
+    denied: bool,
+    /// Show which program started which.
+    #[arg(long, conflicts_with_all = ["follow", "json"])]
+    tree: bool,
+    /// Print the records as they are stored, one a line.
+    #[arg(long)]
+    json: bool,
+    /// List the sessions instead.
+    #[arg(long, conflicts_with_all = ["session", "follow", "denied", "tree", "json"])]
+    list: bool,
 }
+
+pub(super) fn run(args: &LogArgs) -> anyhow::Result<ExitCode> {
+    let stdout = io::stdout();
+    let style = Style { color: stdout.is_terminal() && color_wanted() };
+    let mut out = BufWriter::new(stdout.lock());
+    match show(args, style, &mut out).and_then(|()| Ok(out.flush()?)) {
+        // Whoever read the output has seen enough.
+        Err(error) if is_closed(&error) => Ok(ExitCode::SUCCESS),
+        done => done.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn show(args: &LogArgs, style: Style, out: &mut impl Write) -> anyhow::Result<()> {
+    let workdir = args.workdir.as_deref();
+    if args.list {
+        return list::print(&source::all(workdir)?, out);
+    }
+    let source = Source::find(args.session.as_deref(), workdir)?;
+    if args.tree {
+        tree::print(&source, args.denied, style, out)
+    } else {
+        plain::print(&source, args, style, out)
+    }
+}
+
+fn is_closed(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+/// <https://no-color.org>
+fn color_wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+#[cfg(test)]
+mod tests;

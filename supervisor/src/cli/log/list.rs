@@ -1,0 +1,62 @@
+//! `shellgate log --list`: one line a session.
+
+use std::io::Write;
+
+use crate::cli::log::escape::escape;
+use crate::cli::log::source::Source;
+use crate::trace::read::Item;
+use crate::trace::record::Line;
+
+/// What a session came to, counted and not believed.
+#[derive(Debug, Default)]
+struct Summary {
+    start: String,
+    command: String,
+    allowed: u64,
+    refused: u64,
+    ended: bool,
+}
+
+pub(super) fn print(sources: &[Source], out: &mut impl Write) -> anyhow::Result<()> {
+    if sources.is_empty() {
+        writeln!(out, "no sessions")?;
+        return Ok(());
+    }
+    for source in sources {
+        // A session that cannot be read must not hide the others.
+        let text = match summary(source) {
+            Ok(sum) => format!(
+                "{:<19}  {} allowed, {} refused{}  {}",
+                escape(sum.start.get(..19).unwrap_or(&sum.start)),
+                sum.allowed,
+                sum.refused,
+                if sum.ended { "" } else { ", no end recorded" },
+                escape(&sum.command)
+            ),
+            Err(error) => format!("unreadable: {}", escape(&format!("{error:#}"))),
+        };
+        writeln!(out, "{}  {text}", escape(&source.session_id))?;
+    }
+    Ok(())
+}
+
+fn summary(source: &Source) -> anyhow::Result<Summary> {
+    let mut sum = Summary::default();
+    for item in source.open()? {
+        let Item::Record { line, .. } = item? else { continue };
+        if !source.holds(&line) {
+            continue;
+        }
+        match *line {
+            Line::SessionStart(start) => {
+                sum.start = start.time;
+                sum.command = shell_words::join(&start.command);
+            }
+            Line::Shell(_) => sum.allowed += 1,
+            Line::CallDenied(_) => sum.refused += 1,
+            Line::SessionEnd(_) => sum.ended = true,
+            Line::Outcome(_) | Line::Ask(_) | Line::HookFault(_) | Line::Gap(_) => {}
+        }
+    }
+    Ok(sum)
+}

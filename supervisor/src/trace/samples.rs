@@ -1,0 +1,99 @@
+//! Events for tests of the trace and of what prints it.
+
+use std::collections::BTreeMap;
+
+use super::Record;
+use crate::event::{Event, FileFacts, FileKind, Outcome, OutcomeKind, Phase, SCHEMA};
+
+pub(crate) fn event(seq: u64) -> Event {
+    Event {
+        event: "on-shell".to_owned(),
+        phase: Phase::Before,
+        schema: SCHEMA,
+        session_id: "20261129T230401-4f9c2a".to_owned(),
+        seq,
+        time: "2026-11-29T23:04:01.000000Z".to_owned(),
+        path: "/usr/bin/git".to_owned(),
+        name: "git".to_owned(),
+        path_raw: "git".to_owned(),
+        argv: vec!["git".to_owned(), "status".to_owned()],
+        argv_base64: None,
+        command: "git status".to_owned(),
+        cwd: "/w".to_owned(),
+        cwd_deleted: false,
+        pid: 4242,
+        tid: 4242,
+        ppid: 4240,
+        uid: 1000,
+        gid: 1000,
+        ancestry: Vec::new(),
+        depth: 0,
+        interpreters: Vec::new(),
+        payload: None,
+        applet: None,
+        script: None,
+        recipe: None,
+        env: BTreeMap::new(),
+        env_names: Vec::new(),
+        file: FileFacts {
+            kind: FileKind::Regular,
+            dev: "8:1".to_owned(),
+            inode: 12,
+            size: 1,
+            mode: "0755".to_owned(),
+            uid: 0,
+            mtime: "2026-01-01T00:00:00Z".to_owned(),
+            setuid: false,
+            foreign_mount_ns: false,
+        },
+        syscall: "execve".to_owned(),
+        abi: "x86_64".to_owned(),
+        outcome: None,
+    }
+}
+
+pub(crate) fn start(session_id: &str) -> Record {
+    Record::SessionStart {
+        session_id: session_id.to_owned(),
+        version: "0.1.0".to_owned(),
+        config: "preset:dev".to_owned(),
+        config_digest: "00".to_owned(),
+        seal: "ebpf".to_owned(),
+        command: vec!["bash".to_owned(), "-c".to_owned(), "git status".to_owned()],
+        policy_hooks: vec!["guard".to_owned()],
+        observer_hooks: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+pub(crate) fn shell(event: Event) -> Record {
+    Record::Shell { event: Box::new(event), answers: Vec::new() }
+}
+
+pub(crate) fn denied(event: Event, reason: &str) -> Record {
+    Record::CallDenied {
+        event: Box::new(event),
+        hook: "guard".to_owned(),
+        reason: reason.to_owned(),
+        defect: None,
+        detail: None,
+        answers: Vec::new(),
+    }
+}
+
+pub(crate) fn outcome(seq: u64, code: i32) -> Record {
+    Record::Outcome {
+        seq,
+        outcome: Outcome {
+            kind: OutcomeKind::Exited,
+            code: Some(code),
+            signal: None,
+            errno: None,
+            by: None,
+            duration_us: 12_345,
+            user_us: None,
+            system_us: None,
+            max_rss_kib: None,
+        },
+    }
+}

@@ -1,0 +1,265 @@
+//! Appends records to the trace file: one `write` a record, and an honest tail after any failure.
+//! Trusts nothing about the file it is pointed at; never waits for a reader, a lock or another writer.
+//!
+//! Several supervisors may append to one file. Linux holds the inode's lock for the length of a `write` and
+//! finds the end of an `O_APPEND` file under it, on every local file system and for any size; network file
+//! systems do not promise this. `flock` is not used on purpose: whoever can open the file could hold it and
+//! stop every exec.
+
+mod file;
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
+
+use super::record::{Gap, Line, Stamp};
+use super::{Record, Redactor, TraceError};
+
+/// How often the path is compared with the open file, for rotation by rename. Until then records go to the
+/// renamed file, where they are not lost.
+const RENAME_CHECK: Duration = Duration::from_secs(1);
+
+/// An open trace file. Shared by all handler threads; a record is one write.
+#[derive(Debug)]
+pub struct Trace {
+    path: PathBuf,
+    redactor: Redactor,
+    session_id: OnceLock<String>,
+    /// Highest number of an exec seen so far.
+    last_seq: AtomicU64,
+    tail: Mutex<Tail>,
+}
+
+/// The end of the file, and what must be said there before the next record.
+#[derive(Debug)]
+struct Tail {
+    file: File,
+    /// The last byte is not a newline: the next record must begin on a line of its own.
+    torn: bool,
+    /// Losses not yet told, merged by cause.
+    gaps: Vec<(u64, String)>,
+    /// Records written to this very file.
+    written: u64,
+    rename_checked: Instant,
+}
+
+impl Trace {
+    /// Opens for appending, creates with mode 0600, closes a torn last line (the first record is then preceded
+    /// by a `gap`). Masks secrets with the built-in patterns; see [`Trace::with_redactor`].
+    pub fn open(path: &Path) -> Result<Self, TraceError> {
+        let path = std::path::absolute(path).map_err(|error| TraceError::Open {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        })?;
+        let mut tail = Tail::open(&path)?;
+        tail.close_torn_line(&path)?;
+        Ok(Self {
+            path,
+            redactor: Redactor::default(),
+            session_id: OnceLock::new(),
+            last_seq: AtomicU64::new(0),
+            tail: Mutex::new(tail),
+        })
+    }
+
+    /// Masks as the configuration says instead.
+    #[must_use]
+    pub fn with_redactor(self, redactor: Redactor) -> Self {
+        Self { redactor, ..self }
+    }
+
+    /// Appends one record. When it returns, the kernel has it: it survives the death of the supervisor, and not
+    /// a power failure (nothing is synced). After an error the record is counted, and the count is written as a
+    /// `gap` before the next record that succeeds.
+    pub fn write(&self, record: &Record) -> Result<(), TraceError> {
+        let line = Line::new(record, self.stamp(record), &self.redactor);
+        let bytes = encode(&line).map_err(|source| self.write_error(source));
+        let mut tail = self.lock();
+        let done = bytes.and_then(|bytes| {
+            tail.follow(&self.path)?;
+            tail.append(&bytes, self).map_err(|source| self.write_error(source))
+        });
+        if let Err(error) = &done {
+            tail.lose(1, &format!("not written: {}", cause(error)));
+        }
+        done
+    }
+
+    /// Opens the path anew, after rotation (SIGHUP). On failure the old file stays in use.
+    pub fn reopen(&self) -> Result<(), TraceError> {
+        self.lock().replace(&self.path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tail> {
+        self.tail.lock().unwrap_or_else(|poisoned| {
+            // A thread panicked between two lines of `append`; where the file ends is unknown, and an empty
+            // line does no harm.
+            self.tail.clear_poison();
+            let mut tail = poisoned.into_inner();
+            tail.torn = true;
+            tail
+        })
+    }
+
+    /// Numbers and dates a record, and remembers what later records need.
+    fn stamp(&self, record: &Record) -> Stamp {
+        let own = match record {
+            Record::SessionStart { session_id, .. } => {
+                self.session_id.get_or_init(|| session_id.clone());
+                Some(0)
+            }
+            Record::Shell { event, .. } | Record::CallDenied { event, .. } => {
+                self.session_id.get_or_init(|| event.session_id.clone());
+                Some(event.seq)
+            }
+            Record::Ask { seq, .. } | Record::Outcome { seq, .. } => Some(*seq),
+            Record::HookFault { seq, .. } => *seq,
+            Record::Gap { .. } | Record::SessionEnd { .. } => None,
+        };
+        let last = self.last_seq.fetch_max(own.unwrap_or(0), Ordering::Relaxed);
+        self.stamp_now(own.unwrap_or(last))
+    }
+
+    fn stamp_now(&self, seq: u64) -> Stamp {
+        Stamp { seq, time: now(), session_id: self.session_id.get().cloned() }
+    }
+
+    fn write_error(&self, source: io::Error) -> TraceError {
+        TraceError::Write { path: self.path.display().to_string(), source }
+    }
+}
+
+impl Tail {
+    fn open(path: &Path) -> Result<Self, TraceError> {
+        let file = file::open(path)
+            .map_err(|reason| TraceError::Open { path: path.display().to_string(), reason })?;
+        let torn = file::ends_inside_a_line(&file)
+            .map_err(|source| TraceError::Write { path: path.display().to_string(), source })?;
+        Ok(Self { file, torn, gaps: Vec::new(), written: 0, rename_checked: Instant::now() })
+    }
+
+    fn close_torn_line(&mut self, path: &Path) -> Result<(), TraceError> {
+        if self.torn {
+            self.put(b"\n")
+                .1
+                .map_err(|source| TraceError::Write { path: path.display().to_string(), source })?;
+            self.torn = false;
+            self.lose(1, "a torn line was closed");
+        }
+        Ok(())
+    }
+
+    /// Stays with the path: a deleted file would take the records with it, a renamed one has been rotated.
+    fn follow(&mut self, path: &Path) -> Result<(), TraceError> {
+        let write_error = |source| TraceError::Write { path: path.display().to_string(), source };
+        let open = self.file.metadata().map_err(write_error)?;
+        if open.nlink() == 0 {
+            let gone = self.written;
+            self.replace(path)?;
+            self.lose(gone, "the trace file was deleted");
+        } else if self.rename_checked.elapsed() >= RENAME_CHECK {
+            self.rename_checked = Instant::now();
+            let rotated = match fs::symlink_metadata(path) {
+                Ok(named) => (named.dev(), named.ino()) != (open.dev(), open.ino()),
+                Err(_) => true,
+            };
+            if rotated && let Err(error) = self.replace(path) {
+                // The renamed file is still somewhere and takes the records; nothing is lost by staying.
+                tracing::warn!("{error}; still writing to the renamed file");
+            }
+        }
+        Ok(())
+    }
+
+    fn replace(&mut self, path: &Path) -> Result<(), TraceError> {
+        let mut fresh = Self::open(path)?;
+        fresh.close_torn_line(path)?;
+        for (lost, what) in std::mem::take(&mut self.gaps) {
+            fresh.lose(lost, &what);
+        }
+        *self = fresh;
+        Ok(())
+    }
+
+    /// Appends a line, and before it what is missing there, with one write.
+    fn append(&mut self, line: &[u8], trace: &Trace) -> io::Result<()> {
+        let done = if self.torn || !self.gaps.is_empty() {
+            let mut bytes = if self.torn { b"\n".to_vec() } else { Vec::new() };
+            for (lost, what) in &self.gaps {
+                let Stamp { seq, time, session_id } = trace.stamp_now(trace.last_seq.load(Ordering::Relaxed));
+                let gap = Gap { seq, time, session_id, lost: *lost, what: what.clone() };
+                bytes.extend(encode(&Line::Gap(gap))?);
+            }
+            let told = bytes.len();
+            bytes.extend_from_slice(line);
+            let (count, done) = self.put(&bytes);
+            if count >= told {
+                self.gaps.clear();
+            }
+            done
+        } else {
+            self.put(line).1
+        };
+        self.written += u64::from(done.is_ok());
+        done
+    }
+
+    /// Writes all of it, and notes whether the file now ends inside a line. The kernel splits a write to a
+    /// regular file only when space or the size limit runs out.
+    fn put(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
+        let mut count = 0;
+        let done = loop {
+            match (&self.file).write(&bytes[count..]) {
+                Ok(0) => break Err(ErrorKind::WriteZero.into()),
+                Ok(more) => count += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => break Err(error),
+            }
+            if count == bytes.len() {
+                break Ok(());
+            }
+        };
+        if let Some(last) = bytes[..count].last() {
+            self.torn = *last != b'\n';
+        }
+        (count, done)
+    }
+
+    fn lose(&mut self, lost: u64, what: &str) {
+        match self.gaps.iter_mut().find(|(_, known)| known == what) {
+            Some((count, _)) => *count += lost,
+            None if lost == 0 => {}
+            None => self.gaps.push((lost, what.to_owned())),
+        }
+    }
+}
+
+/// A record as bytes: JSON escapes line ends, so the only newline is the last byte.
+fn encode(line: &Line<'_>) -> io::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(line)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn now() -> String {
+    format!("{:.6}", jiff::Timestamp::now())
+}
+
+/// The error without the path, so that equal causes are counted together.
+fn cause(error: &TraceError) -> String {
+    match error {
+        TraceError::Write { source, .. } => source.to_string(),
+        TraceError::Open { reason, .. } => reason.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
