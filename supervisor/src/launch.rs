@@ -1,15 +1,16 @@
-//! From one process to three: the front that the user's terminal sees, the supervisor, and the command.
+//! From one process to four: front, supervisor, reaper, command, each the parent of the next.
 //!
-//! The front (what was started as `shellgate run`) keeps terminal, job control and exit status. It forks the
-//! supervisor, which forks the command and is its parent: an ancestor may read its descendants' memory even
-//! where yama restricts ptrace, and as a subreaper it stays one. Both forks happen before any thread exists.
-//! Whatever fails here fails before the command has been executed.
+//! The front (what was started as `shellgate run`) keeps terminal, job control and exit status. The supervisor
+//! is an ancestor of the whole tree, so that it may read and trace it even where yama restricts ptrace, and
+//! the reaper in between keeps it so for orphans. Every fork happens before any thread exists, and whatever
+//! fails here fails before the command has been executed.
 #![forbid(unsafe_code)]
 
 pub mod command;
 pub mod filter;
 pub mod front;
 pub mod probe;
+pub mod reaper;
 pub mod wire;
 
 use std::ffi::CString;
@@ -36,7 +37,9 @@ pub struct Plan {
 pub struct Launched {
     pub listener: OwnedFd,
     pub command: i32,
-    pub front: wire::SupervisorEnd,
+    pub reaper: i32,
+    pub front: wire::Packets,
+    pub reports: reaper::Reports,
     go: OwnedFd,
     /// What the command's process could not do for the tree's confinement, worth a warning.
     pub warnings: Vec<String>,
@@ -70,7 +73,7 @@ pub fn launch(plan: &Plan, supervise: impl FnOnce(&Launched) -> Result<(), Strin
     process::prctl(libc::PR_SET_DUMPABLE, 0, 0).map_err(LaunchError::system("become undumpable"))?;
     let front_pid = std::process::id() as i32;
     let (front_end, supervisor_end) =
-        wire::pair().map_err(LaunchError::nix("make the control socket"))?;
+        wire::Packets::pair().map_err(LaunchError::nix("make the control socket"))?;
     match process::fork().map_err(LaunchError::system("fork the supervisor"))? {
         Fork::Parent { child } => {
             drop(supervisor_end);
@@ -78,60 +81,59 @@ pub fn launch(plan: &Plan, supervise: impl FnOnce(&Launched) -> Result<(), Strin
         }
         Fork::Child => {
             drop(front_end);
-            match become_supervisor(plan, front_pid, supervisor_end) {
-                Ok(launched) => {
+            match become_supervisor(plan, front_pid) {
+                Ok(parts) => {
+                    let launched = parts.with(supervisor_end);
                     if let Err(reason) = supervise(&launched) {
                         launched.front.send(&wire::ToFront::Failed(reason));
                     }
                 }
-                Err((front, error)) => front.send(&wire::ToFront::Failed(error.to_string())),
+                Err(error) => supervisor_end.send(&wire::ToFront::Failed(error.to_string())),
             }
             process::exit_now(0)
         }
     }
 }
 
-fn become_supervisor(
-    plan: &Plan,
-    front_pid: i32,
-    front: wire::SupervisorEnd,
-) -> Result<Launched, (wire::SupervisorEnd, LaunchError)> {
-    let start = || {
-        // Until the main command has ended we die with the front: whoever kills what they see kills the gate,
-        // and without the gate nothing more can be executed.
-        process::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0)
-            .map_err(LaunchError::system("set the death signal"))?;
-        if nix::unistd::getppid().as_raw() != front_pid {
-            return Err(LaunchError::Filter("the front ended during the start".into()));
-        }
-        // Orphans of the tree stay our descendants, readable and waited for.
-        process::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0)
-            .map_err(LaunchError::system("become a subreaper"))?;
-        let (ours, theirs) = command::hand_over_pair().map_err(LaunchError::nix("make the hand-over socket"))?;
-        match process::fork().map_err(LaunchError::system("fork the command"))? {
-            Fork::Child => {
-                drop(ours);
-                process::exit_now(i32::from(command::become_command(plan, &theirs)))
-            }
-            Fork::Parent { child } => {
-                drop(theirs);
-                let (listener, warnings) = command::take_listener(&ours)?;
-                Ok((child, listener, ours, warnings))
-            }
-        }
-    };
-    let (command, listener, go, warnings) = match start() {
-        Ok(parts) => parts,
-        Err(error) => return Err((front, error)),
-    };
-    match leave_the_terminal(plan) {
-        Ok(()) => Ok(Launched { listener, command, front, go, warnings }),
-        Err(error) => Err((front, error)),
+struct Parts {
+    listener: OwnedFd,
+    command: i32,
+    reaper: i32,
+    reports: reaper::Reports,
+    go: OwnedFd,
+    warnings: Vec<String>,
+}
+
+impl Parts {
+    fn with(self, front: wire::Packets) -> Launched {
+        let Self { listener, command, reaper, reports, go, warnings } = self;
+        Launched { listener, command, reaper, front, reports, go, warnings }
     }
 }
 
-/// The supervisor holds none of the caller's pipes open and hears none of its terminal's signals. After the
-/// fork of the command, which must stay in the caller's session.
+fn become_supervisor(plan: &Plan, front_pid: i32) -> Result<Parts, LaunchError> {
+    // Until the main command has ended we die with the front: whoever kills what they see kills the gate, and
+    // without the gate nothing more can be executed.
+    process::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0)
+        .map_err(LaunchError::system("set the death signal"))?;
+    if nix::unistd::getppid().as_raw() != front_pid {
+        return Err(LaunchError::Filter("the front ended during the start".into()));
+    }
+    // What a hook leaves behind stays ours to find; the tree's own orphans go to the reaper.
+    process::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0).map_err(LaunchError::system("become a subreaper"))?;
+    let (ours, theirs) = command::hand_over_pair().map_err(LaunchError::nix("make the hand-over socket"))?;
+    let (reaper, reports) = reaper::start(plan, &theirs)?;
+    drop(theirs);
+    leave_the_terminal(plan)?;
+    let (listener, warnings) = command::take_listener(&ours)?;
+    let Some(reaper::Report::Command { pid }) = reports.receive() else {
+        return Err(LaunchError::Filter("the reaper ended during the start".into()));
+    };
+    Ok(Parts { listener, command: pid, reaper, reports, go: ours, warnings })
+}
+
+/// Holds none of the caller's pipes open and hears none of its terminal's signals. The command stays in the
+/// caller's session.
 fn leave_the_terminal(plan: &Plan) -> Result<(), LaunchError> {
     nix::unistd::setsid().map_err(LaunchError::nix("leave the session"))?;
     for fd in &plan.inherited {

@@ -9,7 +9,6 @@ mod memo;
 mod refusal;
 mod tree;
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -145,7 +144,7 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         command: setup.command.clone(),
         policy_hooks: gate.hook_names().map(Into::into).collect(),
         observer_hooks: observers.hook_names().map(Into::into).collect(),
-        warnings: warnings.clone(),
+        warnings,
     };
     if let Err(error) = ledger.trace.write(&started)
         && setup.config.trace.on_failure == OnFailure::Refuse
@@ -153,7 +152,7 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         return Err(error.to_string());
     }
     if setup.verbose {
-        banner(&setup, &*seal, &gate, &warnings);
+        banner(&started);
     }
     let session = Arc::new(Session {
         id: setup.dir.id.clone(),
@@ -228,12 +227,8 @@ fn raise_descriptor_limit() {
 }
 
 /// To the log of the supervisor, which has no terminal.
-fn banner(setup: &Setup, seal: &dyn Seal, gate: &Gate, warnings: &[String]) {
-    let hooks: Vec<&str> = gate.hook_names().collect();
-    tracing::info!(
-        session = %setup.dir.id, seal = %seal.level(), config = %setup.config.source, policy_hooks = ?hooks, ?warnings,
-        "started"
-    );
+fn banner(started: &Record) {
+    tracing::info!(?started, "session");
 }
 
 impl Running {
@@ -243,7 +238,7 @@ impl Running {
         if let Err(error) = self.served.wait() {
             tracing::error!("the listener failed: {error}");
         }
-        tree::reap(&self.session.tracker, launched.command);
+        tree::hear_the_rest(&self, launched);
         self.session.tracker.close(OUTCOME_GRACE);
         let ledger = &self.session.ledger;
         let undelivered = self.session.observers.drain(OBSERVER_GRACE);
@@ -253,11 +248,5 @@ impl Running {
         }
         ledger.note(&Record::SessionEnd { totals: ledger.counts.totals() });
         launched.front.send(&ToFront::Farewell);
-    }
-}
-
-impl AsFd for Running {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.listener.as_fd()
     }
 }

@@ -74,6 +74,22 @@ impl Call {
     pub fn is_check(&self) -> bool {
         self.flags & AT_EXECVE_CHECK != 0
     }
+
+    /// The name under which an interpreter is given the script. A file given by descriptor has no path that it
+    /// could open.
+    pub fn name_for_interpreters(&self) -> Vec<u8> {
+        match self.syscall {
+            Syscall::Execveat if self.dirfd != libc::AT_FDCWD && !self.path.starts_with(b"/") => {
+                let mut name = format!("/dev/fd/{}", self.dirfd).into_bytes();
+                if !self.path.is_empty() {
+                    name.push(b'/');
+                    name.extend_from_slice(&self.path);
+                }
+                name
+            }
+            Syscall::Execve | Syscall::Execveat => self.path.clone(),
+        }
+    }
 }
 
 /// Reads the call. The inner error is the errno with which the kernel would fail it.

@@ -51,8 +51,10 @@ pub fn describe(attempt: &Attempt, context: Context<'_>) -> Event {
         })
         .collect();
     let chain: Vec<_> = interpreters.iter().map(|one| (one.path.clone(), one.arg.clone())).collect();
+    let path_raw = call.name_for_interpreters();
     let subject = Subject {
         path: &path,
+        path_raw: &path_raw,
         argv: &call.argv,
         interpreters: &chain,
         unknown_format: program.format == Format::Unknown,

@@ -150,7 +150,7 @@ fn install_filter() -> Result<OwnedFd, LaunchError> {
     })
 }
 
-fn give(socket: &OwnedFd, text: &[u8], listener: Option<&OwnedFd>) -> nix::Result<()> {
+pub(super) fn give(socket: &OwnedFd, text: &[u8], listener: Option<&OwnedFd>) -> nix::Result<()> {
     let fds: Vec<i32> = listener.iter().map(|fd| fd.as_raw_fd()).collect();
     let rights = [ControlMessage::ScmRights(&fds)];
     let control: &[ControlMessage<'_>] = if fds.is_empty() { &[] } else { &rights };

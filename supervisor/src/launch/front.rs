@@ -9,13 +9,13 @@ use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::unistd::Pid;
 
 use super::LaunchError;
-use super::wire::{FrontEnd, ToFront};
+use super::wire::{Packets, ToFront};
 use crate::sys::pidfd;
 
 /// Exit status when shellgate itself failed.
 pub const FAILED: u8 = 125;
 
-pub(super) fn run(supervisor: &FrontEnd, supervisor_pid: i32) -> Result<u8, LaunchError> {
+pub(super) fn run(supervisor: &Packets, supervisor_pid: i32) -> Result<u8, LaunchError> {
     let signals = SignalFd::with_flags(&SigSet::all(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .map_err(LaunchError::nix("read signals from a descriptor"))?;
     let mut command = None;

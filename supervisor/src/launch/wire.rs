@@ -1,12 +1,13 @@
-//! What front and supervisor tell each other: one message a packet, over a socket only they hold.
+//! What shellgate's own processes tell each other: one JSON message a packet, over sockets only they hold.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recvmsg, send, socketpair};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// From the supervisor.
+/// From the supervisor to the front.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToFront {
     /// The command's process waits to be executed; this is its pid.
@@ -21,43 +22,38 @@ pub enum ToFront {
     Farewell,
 }
 
+/// One end of a socket that keeps message boundaries.
 #[derive(Debug)]
-pub struct FrontEnd(OwnedFd);
+pub struct Packets(OwnedFd);
 
-#[derive(Debug)]
-pub struct SupervisorEnd(OwnedFd);
+impl Packets {
+    pub fn pair() -> nix::Result<(Self, Self)> {
+        let (one, other) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        Ok((Self(one), Self(other)))
+    }
 
-pub fn pair() -> nix::Result<(FrontEnd, SupervisorEnd)> {
-    let (front, supervisor) =
-        socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
-    Ok((FrontEnd(front), SupervisorEnd(supervisor)))
-}
-
-impl SupervisorEnd {
-    /// A front that is gone cannot be told; that is no error, since it asked for nothing any more.
-    pub fn send(&self, message: &ToFront) {
+    /// A peer that is gone cannot be told; that is no error, since it asks for nothing any more.
+    pub fn send(&self, message: &impl Serialize) {
         let text = serde_json::to_vec(message).unwrap_or_default();
-        let _ = send(self.0.as_raw_fd(), &text, MsgFlags::MSG_NOSIGNAL);
+        while send(self.0.as_raw_fd(), &text, MsgFlags::MSG_NOSIGNAL) == Err(nix::Error::EINTR) {}
     }
-}
 
-impl AsFd for SupervisorEnd {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
-impl FrontEnd {
-    /// `None`: the supervisor is gone.
-    pub fn receive(&self) -> Option<ToFront> {
+    /// `None`: the peer is gone.
+    pub fn receive<T: DeserializeOwned>(&self) -> Option<T> {
         let mut packet = [0; 4096];
-        let mut parts = [IoSliceMut::new(&mut packet)];
-        let len = recvmsg::<()>(self.0.as_raw_fd(), &mut parts, None, MsgFlags::empty()).ok()?.bytes;
-        serde_json::from_slice(&packet[..len]).ok()
+        loop {
+            let mut parts = [IoSliceMut::new(&mut packet)];
+            match recvmsg::<()>(self.0.as_raw_fd(), &mut parts, None, MsgFlags::empty()).map(|got| got.bytes) {
+                Ok(len) => return serde_json::from_slice(&packet[..len]).ok(),
+                Err(nix::Error::EINTR) => {}
+                Err(_) => return None,
+            }
+        }
     }
 }
 
-impl AsFd for FrontEnd {
+impl AsFd for Packets {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

@@ -1,7 +1,7 @@
 //! What the kernel will have copied when the judged call is the one that runs.
 
 use crate::capture::Attempt;
-use crate::capture::call::{Call, Syscall};
+use crate::capture::call::Call;
 use crate::seal::Expectation;
 
 /// The expectation for one attempt.
@@ -31,7 +31,7 @@ fn rewritten<'a>(
         // Since 5.18 a program never starts without a first word.
         argv.push(Vec::new());
     }
-    let mut script = name_for_interpreters(call);
+    let mut script = call.name_for_interpreters();
     for (interpreter, argument) in interpreters {
         let mut words = vec![interpreter.to_vec()];
         words.extend(argument.map(<[u8]>::to_vec));
@@ -39,21 +39,6 @@ fn rewritten<'a>(
         argv.splice(..1, words);
     }
     argv
-}
-
-/// A file given by descriptor has no path that the interpreter could open.
-fn name_for_interpreters(call: &Call) -> Vec<u8> {
-    match call.syscall {
-        Syscall::Execveat if call.dirfd != libc::AT_FDCWD && !call.path.starts_with(b"/") => {
-            let mut name = format!("/dev/fd/{}", call.dirfd).into_bytes();
-            if !call.path.is_empty() {
-                name.push(b'/');
-                name.extend_from_slice(&call.path);
-            }
-            name
-        }
-        Syscall::Execve | Syscall::Execveat => call.path.clone(),
-    }
 }
 
 fn joined(strings: &[Vec<u8>]) -> Vec<u8> {
@@ -68,7 +53,7 @@ fn joined(strings: &[Vec<u8>]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::call::Abi;
+    use crate::capture::call::{Abi, Syscall};
 
     fn call(syscall: Syscall, dirfd: i32, path: &str, argv: &[&str]) -> Call {
         Call {

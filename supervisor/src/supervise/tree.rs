@@ -9,22 +9,22 @@ use nix::sys::signal::{self, SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
-use super::Running;
+use super::{OUTCOME_GRACE, Running};
 use crate::launch::Launched;
+use crate::launch::reaper::Report;
 use crate::launch::wire::ToFront;
-use crate::outcome::{Exit, Tracker};
+use crate::outcome::Exit;
 use crate::sys::process;
 
 /// How long after the main command's end the last of its helpers may take to follow it, before the session
-/// counts as one that goes on without it.
+/// counts as one that goes on without it. Milliseconds.
 const PARTING: u16 = 30;
 /// With `--kill-tree`: from SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_secs(2);
 
-/// Returns when no process is left in the tree.
+/// Returns when no process is left in the tree, or when we were told to end.
 pub(super) fn watch(running: &Running, launched: &Launched) {
     let mut wanted = SigSet::empty();
-    wanted.add(Signal::SIGCHLD);
     wanted.add(Signal::SIGTERM);
     let signals = match SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK) {
         Ok(signals) => signals,
@@ -33,13 +33,10 @@ pub(super) fn watch(running: &Running, launched: &Launched) {
             return;
         }
     };
-    let tracker = &running.session.tracker;
-    let mut main_ended = false;
     loop {
         let mut ready = [
+            PollFd::new(launched.reports.as_fd(), PollFlags::POLLIN),
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-            // Only its hang-up: the judging threads read it.
-            PollFd::new(running.as_fd(), PollFlags::empty()),
         ];
         match poll(&mut ready, PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
@@ -48,94 +45,79 @@ pub(super) fn watch(running: &Running, launched: &Launched) {
                 return;
             }
         }
-        let deserted = ready[1].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP));
-        let mut told_to_end = false;
-        while let Ok(Some(info)) = signals.read_signal() {
-            told_to_end |= info.ssi_signo == Signal::SIGTERM as u32;
-        }
-        for end in reap(tracker, launched.command) {
-            match end {
-                MainReport::Stopped(signal) => launched.front.send(&ToFront::Stopped { signal }),
-                MainReport::Ended(status) => {
-                    main_ended = true;
-                    launched.front.send(&ToFront::Ended { status });
-                    if running.kill_tree {
-                        kill_what_is_left(running);
-                    }
-                    if !running.listener.is_deserted(PARTING) {
-                        stay_behind(launched);
-                    }
-                }
-            }
-        }
-        if (deserted || running.listener.is_deserted(0)) && main_ended || told_to_end {
+        if ready[1].any() == Some(true) {
             return;
         }
-        if deserted && !main_ended {
-            // The last process is dying but not dead yet; its SIGCHLD comes in a moment, and a hang-up that
-            // stays must not make us spin.
-            std::thread::sleep(Duration::from_millis(1));
+        if ready[0].any() == Some(true) {
+            let Some(report) = launched.reports.receive() else { return };
+            if hear(running, launched, report) {
+                parting(running, launched);
+            }
         }
     }
 }
 
-/// The front may go home; we stay with what the command left running.
-fn stay_behind(launched: &Launched) {
-    if let Err(error) = process::prctl(libc::PR_SET_PDEATHSIG, 0, 0) {
-        tracing::error!("cannot outlive the front: {error}");
+/// Whether it was the command's end.
+fn hear(running: &Running, launched: &Launched, report: Report) -> bool {
+    match report {
+        Report::Stopped { pid, signal } if pid == launched.command => {
+            launched.front.send(&ToFront::Stopped { signal });
+            false
+        }
+        Report::Command { .. } | Report::Stopped { .. } => false,
+        Report::Ended { pid, status, user_us, system_us, max_rss_kib } => {
+            let exit = Exit {
+                status: Some(status),
+                user_us: Some(user_us),
+                system_us: Some(system_us),
+                max_rss_kib: Some(max_rss_kib),
+            };
+            running.session.tracker.exited(pid, exit);
+            if pid == launched.command {
+                launched.front.send(&ToFront::Ended { status });
+            }
+            pid == launched.command
+        }
     }
-    launched.front.send(&ToFront::Farewell);
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MainReport {
-    Stopped(i32),
-    Ended(i32),
+/// The command has ended: what is left ends with it, or stays supervised without the front.
+fn parting(running: &Running, launched: &Launched) {
+    if running.kill_tree {
+        kill_what_is_left(running, launched);
+    }
+    if !running.listener.is_deserted(PARTING) {
+        if let Err(error) = process::prctl(libc::PR_SET_PDEATHSIG, 0, 0) {
+            tracing::error!("cannot outlive the front: {error}");
+        }
+        launched.front.send(&ToFront::Farewell);
+    }
 }
 
-/// Collects every child that has something to report: the command, and orphans of the tree, which are ours as
-/// the subreaper. Hook processes and tracees belong to other threads.
-pub(super) fn reap(tracker: &Tracker, command: i32) -> Vec<MainReport> {
-    let flags = libc::WNOHANG | libc::WUNTRACED | libc::__WNOTHREAD;
-    let mut reports = Vec::new();
+/// After the tree's end: the reaper's last reports, at most as long as outcomes are waited for.
+pub(super) fn hear_the_rest(running: &Running, launched: &Launched) {
+    let until = Instant::now() + OUTCOME_GRACE;
     loop {
-        match process::wait(-1, flags) {
-            Ok(Some(waited)) if libc::WIFSTOPPED(waited.status) => {
-                if waited.pid == command {
-                    reports.push(MainReport::Stopped(libc::WSTOPSIG(waited.status)));
-                }
-            }
-            Ok(Some(waited)) => {
-                if waited.pid == command {
-                    reports.push(MainReport::Ended(waited.status));
-                }
-                tracker.exited(
-                    waited.pid,
-                    Exit {
-                        status: Some(waited.status),
-                        user_us: Some(waited.user_us),
-                        system_us: Some(waited.system_us),
-                        max_rss_kib: Some(waited.max_rss_kib),
-                    },
-                );
-            }
-            Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-            Ok(None) | Err(_) => return reports,
+        let left = until.saturating_duration_since(Instant::now()).as_millis() as u16;
+        let mut ready = [PollFd::new(launched.reports.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut ready, PollTimeout::from(left)).unwrap_or(0) == 0 {
+            return;
         }
+        let Some(report) = launched.reports.receive() else { return };
+        hear(running, launched, report);
     }
 }
 
-fn kill_what_is_left(running: &Running) {
+fn kill_what_is_left(running: &Running, launched: &Launched) {
     let started = Instant::now();
     let mut signal = Signal::SIGTERM;
     while !running.listener.is_deserted(PARTING) {
         if started.elapsed() > TERM_GRACE {
             signal = Signal::SIGKILL;
         }
-        for pid in descendants(std::process::id() as i32) {
+        for pid in descendants(launched.reaper) {
             let _ = signal::kill(Pid::from_raw(pid), signal);
         }
-        reap(&running.session.tracker, 0);
         if started.elapsed() > 5 * TERM_GRACE {
             tracing::error!("some processes of the tree do not die");
             return;
@@ -143,21 +125,20 @@ fn kill_what_is_left(running: &Running) {
     }
 }
 
-/// Processes below the main thread of `supervisor`: the tree, without the hooks, which other threads started.
-fn descendants(supervisor: i32) -> Vec<i32> {
+/// Everything below the reaper is the tree.
+fn descendants(reaper: i32) -> Vec<i32> {
     let mut found = Vec::new();
-    let mut todo = vec![format!("/proc/{supervisor}/task/{supervisor}/children")];
-    while let Some(list) = todo.pop() {
-        let mut text = String::new();
-        let read = std::fs::File::open(&list).and_then(|mut file| file.read_to_string(&mut text));
-        if read.is_err() {
-            continue;
-        }
-        for pid in text.split_ascii_whitespace().filter_map(|word| word.parse::<i32>().ok()) {
-            found.push(pid);
-            for task in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-                todo.push(format!("{}/children", task.path().display()));
+    let mut todo = vec![reaper];
+    while let Some(parent) = todo.pop() {
+        for task in std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
+            let mut text = String::new();
+            let list = std::fs::File::open(task.path().join("children"));
+            if list.and_then(|mut list| list.read_to_string(&mut text)).is_ok() {
+                todo.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<i32>().ok()));
             }
+        }
+        if parent != reaper {
+            found.push(parent);
         }
     }
     found
