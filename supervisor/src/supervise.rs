@@ -22,7 +22,7 @@ use crate::observe::Observers;
 use crate::outcome::handles::Handles;
 use crate::outcome::{Ended, Tracker};
 use crate::seal::{self, KernelRecord, Level, Seal};
-use crate::trace::redact::Redactor;
+use crate::trace::Redactor;
 use crate::trace::sessions::SessionDir;
 use crate::trace::{Record, Totals, Trace};
 

@@ -16,8 +16,8 @@ use crate::launch::{self, Plan};
 use crate::seal::Level;
 use crate::supervise::{self, Setup};
 use crate::sys::process;
-use crate::trace::redact::Redactor;
-use crate::trace::{Trace, sessions};
+
+use crate::trace::{Redactor, Trace, sessions};
 
 const CAP_SYS_ADMIN: u32 = 21;
 
