@@ -96,15 +96,21 @@ impl Tracker {
         let Some(admitted) = state.pending.remove(&seq) else { return };
         let pid = admitted.event.pid;
         let mut ended = Vec::new();
-        // The kernel's point of no return lies before both: the program that ran here is gone.
-        if matches!(fate, Fate::Ran | Fate::Killed)
-            && let Some(before) = state.running.remove(&pid)
-        {
-            ended.push((before, Outcome { by: Some(format!("exec {seq}")), ..blank(OutcomeKind::Replaced) }));
-        }
-        match outcome {
-            Some(outcome) => ended.push((admitted, outcome)),
-            None => drop(state.running.insert(pid, admitted)),
+        // The kernel's point of no return lies before both: the program that ran here is gone. A later exec of
+        // the process may have been reported first.
+        let before = matches!(fate, Fate::Ran | Fate::Killed).then(|| state.running.remove(&pid)).flatten();
+        match (outcome, before) {
+            (None, Some(later)) if later.event.seq > seq => {
+                ended.push((admitted, replaced_by(later.event.seq)));
+                state.running.insert(pid, later);
+            }
+            (outcome, before) => {
+                ended.extend(before.map(|before| (before, replaced_by(seq))));
+                match outcome {
+                    Some(outcome) => ended.push((admitted, outcome)),
+                    None => drop(state.running.insert(pid, admitted)),
+                }
+            }
         }
         if !state.awaits(pid)
             && let Some(exit) = state.early.remove(&pid)
@@ -139,15 +145,11 @@ impl Tracker {
     /// The execs that a process descends from: its own current program's, nearest first.
     pub fn lineage(&self, pid: i32) -> Option<Vec<Ancestor>> {
         let state = self.state();
-        let event = &state.running.get(&pid)?.event;
+        // A program may start others before its own start has been reported.
+        let starting = state.pending.values().filter(|one| one.event.pid == pid).max_by_key(|one| one.event.seq);
+        let event = &starting.or_else(|| state.running.get(&pid))?.event;
         let own = Ancestor { seq: event.seq, path: event.path.clone() };
         Some(std::iter::once(own).chain(event.ancestry.iter().cloned()).collect())
-    }
-
-    /// The process's own exec that is let through but not yet known to have happened, if any.
-    pub fn unsettled(&self, pid: i32, tid: i32) -> Option<u64> {
-        let state = self.state();
-        state.pending.values().find(|one| one.event.pid == pid && one.event.tid == tid).map(|one| one.event.seq)
     }
 
     /// Waits until everything has ended, at most `patience`; what has not by then is reported as unknown.
@@ -182,6 +184,10 @@ fn blank(kind: OutcomeKind) -> Outcome {
         system_us: None,
         max_rss_kib: None,
     }
+}
+
+fn replaced_by(seq: u64) -> Outcome {
+    Outcome { by: Some(format!("exec {seq}")), ..blank(OutcomeKind::Replaced) }
 }
 
 fn outcome_of(exit: Exit) -> Outcome {
