@@ -91,7 +91,7 @@ pub(super) fn read(path: &Path) -> Result<Found, ConfigError> {
     let not_a_file = |what| ConfigError::NotAFile { path: path.to_owned(), what };
     let file: File = OpenOptions::new()
         .read(true)
-        .custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)
         .map_err(unreadable)?;
     let facts = file.metadata().map_err(unreadable)?;

@@ -17,6 +17,7 @@ use crate::event::{Event, FileFacts, Recipe, Script};
 /// Variables that are not fields of the event, and what they hold.
 pub const DERIVED: &[(&str, &str)] = &[
     ("event", "the whole event as a map"),
+    ("program", "name of what really runs: what ld.so loads, the busybox applet, else the file's name"),
     ("args", "argv without the program's own name; starts behind ld.so options or a busybox applet"),
     ("operands", "the args that are not options"),
     ("words", "the args from the subcommand on, global options of git, npm, cargo and the like skipped"),
@@ -124,6 +125,7 @@ impl VariableResolver for EventScope<'_> {
             "words" => borrow(self.words.get_or_init(|| list(&words::words(event)))),
             "path" => text(&event.path),
             "name" => text(&event.name),
+            "program" => text(words::program(event)),
             "path_raw" => text(&event.path_raw),
             "command" => text(&event.command),
             "cwd" => text(&event.cwd),

@@ -43,6 +43,12 @@ pub(super) fn effective(event: &Event) -> &[String] {
     &argv[start..]
 }
 
+/// The name of the program that does the work.
+pub(super) fn program(event: &Event) -> &str {
+    let applet = event.applet.as_deref().unwrap_or(event.name.as_str());
+    event.payload.as_deref().map_or(applet, basename)
+}
+
 /// Everything after the program's own name.
 pub(super) fn args(event: &Event) -> &[String] {
     effective(event).get(1..).unwrap_or_default()
@@ -66,12 +72,7 @@ pub(super) fn operands(event: &Event) -> Vec<&str> {
 pub(super) fn words(event: &Event) -> Vec<&str> {
     let argv = effective(event);
     let args = args(event).iter().map(String::as_str);
-    let name = event
-        .payload
-        .as_deref()
-        .map(basename)
-        .or(event.applet.as_deref())
-        .unwrap_or(event.name.as_str());
+    let name = program(event);
     // git takes its subcommand from argv[0] when that reads git-SUBCOMMAND, and so do the links in libexec.
     if name == "git"
         && let Some(sub) = argv.first().and_then(|first| basename(first).strip_prefix("git-"))
