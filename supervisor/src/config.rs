@@ -18,10 +18,8 @@ use crate::hooks::rules::{self, Pattern};
 use lookup::Surroundings;
 
 /// The embedded presets by name.
-pub const PRESETS: [(&str, &str); 2] = [
-    ("dev", include_str!("../presets/dev.yaml")),
-    ("strict", include_str!("../presets/strict.yaml")),
-];
+pub const PRESETS: [(&str, &str); 2] =
+    [("dev", include_str!("../presets/dev.yaml")), ("strict", include_str!("../presets/strict.yaml"))];
 
 /// The effective configuration, every hook staged.
 #[derive(Debug, Clone)]

@@ -52,9 +52,8 @@ pub(super) fn assemble(file: &str, text: &str, workshop: &Workshop) -> Result<Co
 }
 
 fn settings(file: &str, raw: &RawConfig) -> Result<Config, ConfigError> {
-    let invalid = |place: Location, message: String| {
-        ConfigError::invalid(file, Problem::at(place, message), None)
-    };
+    let invalid =
+        |place: Location, message: String| ConfigError::invalid(file, Problem::at(place, message), None);
     let shell_allow = match &raw.capabilities.shell.allow {
         None => vec!["*".to_owned()],
         Some(listed) => listed

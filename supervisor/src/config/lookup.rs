@@ -106,7 +106,9 @@ pub(super) fn read(path: &Path) -> Result<Found, ConfigError> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(not_a_file("too large"));
     }
-    let text = String::from_utf8(bytes)
-        .map_err(|error| ConfigError::NotUtf8 { path: path.to_owned(), at: error.utf8_error().valid_up_to() })?;
+    let text = String::from_utf8(bytes).map_err(|error| ConfigError::NotUtf8 {
+        path: path.to_owned(),
+        at: error.utf8_error().valid_up_to(),
+    })?;
     Ok(Found { path: path.to_owned(), text })
 }

@@ -37,16 +37,18 @@ pub(super) fn writable(files: &[PathBuf]) -> Vec<String> {
                 (_, true) => "everyone",
                 _ => "its group",
             };
-            warnings.push(format!(
-                "{} decides and is writable by {whom}; run chmod go-w on it",
-                file.display()
-            ));
+            warnings
+                .push(format!("{} decides and is writable by {whom}; run chmod go-w on it", file.display()));
         }
         let folder = file.parent().unwrap_or(Path::new("/"));
         let Ok(facts) = std::fs::metadata(folder) else { continue };
         let mode = facts.permissions().mode();
         if mode & 0o002 != 0 && mode & 0o1000 == 0 {
-            warnings.push(format!("{} can be replaced: everyone may write to {}", file.display(), folder.display()));
+            warnings.push(format!(
+                "{} can be replaced: everyone may write to {}",
+                file.display(),
+                folder.display()
+            ));
         }
     }
     warnings.sort();

@@ -19,6 +19,8 @@ mod words;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use condition::ConditionError;
+#[cfg(test)]
+pub(crate) use example::event as example_event;
 pub use pattern::{Pattern, PatternError};
 pub use scope::DERIVED;
 pub(crate) use subject::admitted;

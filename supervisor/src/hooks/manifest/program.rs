@@ -88,8 +88,8 @@ fn search(name: &str, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
 }
 
 fn runnable(path: &Path) -> Result<(), ProgramError> {
-    let facts = std::fs::metadata(path)
-        .map_err(|source| ProgramError::Missing { path: path.to_owned(), source })?;
+    let facts =
+        std::fs::metadata(path).map_err(|source| ProgramError::Missing { path: path.to_owned(), source })?;
     if facts.is_dir() {
         return Err(ProgramError::Directory(path.to_owned()));
     }
@@ -129,7 +129,18 @@ fn is_interpreter(name: &str) -> bool {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     matches!(
         plain,
-        "python" | "pypy" | "bash" | "sh" | "dash" | "zsh" | "ksh" | "node" | "nodejs" | "perl" | "ruby" | "php"
+        "python"
+            | "pypy"
+            | "bash"
+            | "sh"
+            | "dash"
+            | "zsh"
+            | "ksh"
+            | "node"
+            | "nodejs"
+            | "perl"
+            | "ruby"
+            | "php"
     )
 }
 
@@ -195,7 +206,8 @@ mod tests {
         let found = resolve(&words("python3 guard.py --strict"), dir.path(), Some(path)).unwrap();
         assert_eq!(found.args, [dir.path().join("guard.py").to_str().unwrap(), "--strict"]);
         assert_eq!(found.files.len(), 2);
-        for missing in ["python3 /nonexistent.py", "python3 absent", "python3 -u absent.py", "python3 -W x/y"] {
+        for missing in ["python3 /nonexistent.py", "python3 absent", "python3 -u absent.py", "python3 -W x/y"]
+        {
             let error = resolve(&words(missing), dir.path(), Some(path)).unwrap_err();
             assert!(matches!(error, ProgramError::Script { .. }), "{missing}: {error}");
         }

@@ -10,8 +10,8 @@ use serde_saphyr::Location;
 
 use super::wire::{OneOrMany, RawManifest, Scalar, Written};
 use super::{
-    Binding, CommandSpec, CommitPolicy, DEFAULT_TIMEOUT, MAX_TIMEOUT, Manifest, Problem,
-    ProgramError, Runner, check, resolve,
+    Binding, CommandSpec, CommitPolicy, DEFAULT_TIMEOUT, MAX_TIMEOUT, Manifest, Problem, ProgramError,
+    Runner, check, resolve,
 };
 use crate::hooks::rules::RuleSet;
 
@@ -41,12 +41,15 @@ pub fn stage(raw: &RawManifest, place: Location, workshop: &Workshop) -> Result<
     if let Some(runtime) = &raw.runtime
         && runtime.value != "hook"
     {
-        let message = format!("runtime \"{}\" is not a hook; write \"runtime: hook\" or leave it out", runtime.value);
+        let message =
+            format!("runtime \"{}\" is not a hook; write \"runtime: hook\" or leave it out", runtime.value);
         return Err(Problem::at(runtime.referenced, message));
     }
     let timeout = match &raw.timeout {
         None => DEFAULT_TIMEOUT,
-        Some(written) => timeout(&written.value).map_err(|message| Problem::at(written.referenced, message))?,
+        Some(written) => {
+            timeout(&written.value).map_err(|message| Problem::at(written.referenced, message))?
+        }
     };
     let mut warnings = Vec::new();
     let mut files = Vec::new();
@@ -74,8 +77,7 @@ fn name(raw: &RawManifest, place: Location) -> Result<String, Problem> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     // The name becomes a file name: logs/hook-NAME.log.
     if name.value.is_empty() || name.value.len() > 64 || !name.value.chars().all(fits) {
-        let message =
-            format!("name {:?} must be 1 to 64 letters, digits, \"_\", \".\" or \"-\"", name.value);
+        let message = format!("name {:?} must be 1 to 64 letters, digits, \"_\", \".\" or \"-\"", name.value);
         return Err(Problem::at(name.referenced, message));
     }
     Ok(name.value.clone())
@@ -101,10 +103,14 @@ fn runner(
     match (&raw.rules, &raw.command) {
         (Some(rules), None) => {
             if let Some(place) = first_place(raw) {
-                return Err(Problem::at(place, "protocol: and env: belong to command hooks; rules have neither"));
+                return Err(Problem::at(
+                    place,
+                    "protocol: and env: belong to command hooks; rules have neither",
+                ));
             }
             if raw.binding != Some(Binding::OnShell) || raw.commit_policy != CommitPolicy::Deny {
-                let message = "rules decide on commands: they need \"binding: on-shell\" and \"commit_policy: deny\"";
+                let message =
+                    "rules decide on commands: they need \"binding: on-shell\" and \"commit_policy: deny\"";
                 return Err(Problem::at(rules.referenced, message));
             }
             let (set, found) = RuleSet::compile(&rules.value, raw.otherwise.as_ref())?;
@@ -115,7 +121,8 @@ fn runner(
             if let Some(otherwise) = &raw.otherwise {
                 return Err(Problem::at(otherwise.referenced, "otherwise: belongs to rules hooks"));
             }
-            let words = split(&command.value).map_err(|error| Problem::at(command.referenced, error.to_string()))?;
+            let words =
+                split(&command.value).map_err(|error| Problem::at(command.referenced, error.to_string()))?;
             let found = resolve(&words, &workshop.folder, workshop.path.as_deref())
                 .map_err(|error| Problem::at(command.referenced, error.to_string()))?;
             files.extend(found.files);
@@ -142,7 +149,9 @@ fn env(raw: &RawManifest) -> Result<std::collections::BTreeMap<String, String>, 
     let Some(env) = &raw.env else { return Ok(std::collections::BTreeMap::new()) };
     for (name, value) in &env.value {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            let message = format!("env: {name:?} cannot be the name of an environment variable, or its value has a NUL");
+            let message = format!(
+                "env: {name:?} cannot be the name of an environment variable, or its value has a NUL"
+            );
             return Err(Problem::at(env.referenced, message));
         }
     }
@@ -196,7 +205,8 @@ impl std::fmt::Display for Runner {
         match self {
             Self::Rules(set) => write!(f, "rules ({})", set.len()),
             Self::Command(spec) => {
-                let words = std::iter::once(spec.program.to_string_lossy().into_owned()).chain(spec.args.clone());
+                let words =
+                    std::iter::once(spec.program.to_string_lossy().into_owned()).chain(spec.args.clone());
                 write!(f, "command ({}): {}", spec.protocol, shell_words::join(words))
             }
         }

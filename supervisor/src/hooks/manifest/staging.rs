@@ -20,7 +20,9 @@ pub enum StagingError {
          an async hook answers too late to commit anything"
     )]
     AsyncCommits { declared: CommitPolicy },
-    #[error("binding on-stage is never async: the session waits for what it stages; use execution_mode blocking")]
+    #[error(
+        "binding on-stage is never async: the session waits for what it stages; use execution_mode blocking"
+    )]
     AsyncStage,
 }
 

@@ -41,7 +41,8 @@ impl RuleSet {
         let rule = &self.rules[at];
         for (examples, expected) in [(&raw.matches, true), (&raw.passes, false)] {
             for line in examples {
-                let problem = |message: String| Problem::at(line.referenced, format!("{}: {message}", rule.label));
+                let problem =
+                    |message: String| Problem::at(line.referenced, format!("{}: {message}", rule.label));
                 let event = example::event(&line.value).map_err(problem)?;
                 match rule.applies(&event) {
                     Ok(found) if found == expected => {}
@@ -49,7 +50,10 @@ impl RuleSet {
                         return Err(problem(format!("matches {:?}, which its passes: names", line.value)));
                     }
                     Ok(false) => {
-                        return Err(problem(format!("does not match {:?}, as its matches: says", line.value)));
+                        return Err(problem(format!(
+                            "does not match {:?}, as its matches: says",
+                            line.value
+                        )));
                     }
                     Err(reason) => return Err(problem(format!("fails on {:?}: {reason}", line.value))),
                 }
@@ -62,7 +66,10 @@ impl RuleSet {
 fn otherwise(written: &Spanned<RawOtherwise>) -> Result<Otherwise, Problem> {
     let text = |text: &String, kind: &str| {
         if text.trim().is_empty() {
-            return Err(Problem::at(written.referenced, format!("otherwise: {kind} needs a text that says why")));
+            return Err(Problem::at(
+                written.referenced,
+                format!("otherwise: {kind} needs a text that says why"),
+            ));
         }
         Ok(text.trim().to_owned())
     };

@@ -98,8 +98,7 @@ impl Condition {
 
     /// Runs once on an event in which every field is present: what fails there for its types can never hold.
     fn probe(&mut self) -> Result<(), ConditionError> {
-        let whole =
-            |message: String| ConditionError { line: 1, column: 1, message };
+        let whole = |message: String| ConditionError { line: 1, column: 1, message };
         let root: &Context<'_, '_> = &ENGINE.root;
         let event = names::full_event();
         let scope = EventScope::new(&event);
@@ -111,9 +110,7 @@ impl Condition {
                 self.constant = constant.then_some(value);
                 Ok(())
             }
-            Ok(other) => {
-                Err(whole(format!("gives {}, not true or false", other.type_of())))
-            }
+            Ok(other) => Err(whole(format!("gives {}, not true or false", other.type_of()))),
             Err(
                 error @ (ExecutionError::NoSuchOverload(_)
                 | ExecutionError::UndeclaredReference(_)

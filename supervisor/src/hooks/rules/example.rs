@@ -11,7 +11,7 @@ pub(super) const CWD: &str = "/home/user/project";
 
 /// Reads `NAME=VALUE … program argument …` as a shell would split it, without a shell. A bare name is found
 /// in `/usr/bin`.
-pub(super) fn event(line: &str) -> Result<Event, String> {
+pub(crate) fn event(line: &str) -> Result<Event, String> {
     let mut argv =
         shell_words::split(line).map_err(|error| format!("cannot split example {line:?}: {error}"))?;
     let assignments = argv.iter().take_while(|word| is_assignment(word)).count();

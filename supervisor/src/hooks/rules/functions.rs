@@ -75,10 +75,7 @@ fn literal_pattern(helper: &MacroExprHelper<'_>, argument: Option<&IdedExpr>) ->
         let reason = reason.lines().last().unwrap_or("cannot be compiled").trim_start_matches("error: ");
         helper.new_error(argument.id, format!("bad pattern {:?}: {reason}", text.inner()))
     })?;
-    PATTERNS
-        .write()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(text.inner().to_owned(), Arc::new(regex));
+    PATTERNS.write().unwrap_or_else(PoisonError::into_inner).insert(text.inner().to_owned(), Arc::new(regex));
     Ok(())
 }
 

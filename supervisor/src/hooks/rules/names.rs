@@ -1,16 +1,28 @@
 //! Finds names a condition cannot know: CEL looks them up only when it gets there, and a typo behind a
 //! short-circuit would lie in wait until the day the rule is needed.
 
-use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 use cel::Program;
+use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 
 use super::condition::{ConditionError, ENGINE};
 use super::scope::FIELDS;
 use crate::event::{Ancestor, Event, Interpreter, Recipe};
 
 /// CEL's own names for types, which may stand in `type(x) == string`.
-const TYPES: &[&str] =
-    &["int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type", "timestamp", "duration"];
+const TYPES: &[&str] = &[
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "string",
+    "bytes",
+    "list",
+    "map",
+    "null_type",
+    "type",
+    "timestamp",
+    "duration",
+];
 
 pub(super) fn check(program: &Program) -> Result<(), ConditionError> {
     Walk { program }.visit(program.expression(), &mut Vec::new())

@@ -149,9 +149,18 @@ mod tests {
 
     #[test]
     fn a_pattern_that_can_never_match_is_refused() {
-        for bad in
-            ["", "  ", "bin/git", "./git", "../git", "/usr/bin/", "/usr//bin/git", "/usr/../git", " git", ".."]
-        {
+        for bad in [
+            "",
+            "  ",
+            "bin/git",
+            "./git",
+            "../git",
+            "/usr/bin/",
+            "/usr//bin/git",
+            "/usr/../git",
+            " git",
+            "..",
+        ] {
             assert!(Pattern::parse(bad).is_err(), "{bad:?}");
         }
     }

@@ -197,14 +197,10 @@ fn from_json(value: Json) -> Box<dyn Val> {
         Json::Bool(flag) => Box::new(CelBool::from(flag)),
         Json::Number(number) => Box::new(CelInt::from(number.as_i64().unwrap_or(i64::MAX))),
         Json::String(text) => Box::new(CelString::from(text)),
-        Json::Array(items) => {
-            Box::new(CelList::from(items.into_iter().map(from_json).collect::<Vec<_>>()))
-        }
+        Json::Array(items) => Box::new(CelList::from(items.into_iter().map(from_json).collect::<Vec<_>>())),
         Json::Object(fields) => {
-            let fields: std::collections::HashMap<CelMapKey<'static>, Box<dyn Val>> = fields
-                .into_iter()
-                .map(|(name, value)| (CelMapKey::from(name), from_json(value)))
-                .collect();
+            let fields: std::collections::HashMap<CelMapKey<'static>, Box<dyn Val>> =
+                fields.into_iter().map(|(name, value)| (CelMapKey::from(name), from_json(value))).collect();
             Box::new(CelMap::from(fields))
         }
     }

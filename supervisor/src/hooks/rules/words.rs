@@ -9,7 +9,16 @@ use crate::event::Event;
 const VALUE_OPTIONS: &[(&str, &[&str])] = &[
     (
         "git",
-        &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source"],
+        &[
+            "-C",
+            "-c",
+            "--git-dir",
+            "--work-tree",
+            "--namespace",
+            "--super-prefix",
+            "--config-env",
+            "--attr-source",
+        ],
     ),
     ("cargo*", &["-C", "-Z", "--config", "--color", "--explain"]),
     ("npm*", &["-C", "-w", "--prefix", "--workspace", "--loglevel", "--registry", "--userconfig", "--cache"]),
@@ -18,7 +27,10 @@ const VALUE_OPTIONS: &[(&str, &[&str])] = &[
     ("pip*", &["--log", "--proxy", "--timeout", "--retries", "--cache-dir", "--python", "--cert"]),
     ("docker", &["-c", "-H", "-l", "--context", "--host", "--log-level", "--config"]),
     ("podman", &["-c", "--connection", "--log-level", "--root", "--runroot", "--url", "--identity"]),
-    ("systemctl", &["-H", "-M", "-t", "-p", "--host", "--machine", "--type", "--state", "--property", "--root"]),
+    (
+        "systemctl",
+        &["-H", "-M", "-t", "-p", "--host", "--machine", "--type", "--state", "--property", "--root"],
+    ),
     ("gh", &["-R", "--repo", "--hostname"]),
     ("apt*", &["-o", "-c", "-t", "--option", "--config-file", "--target-release"]),
     ("dnf*", &["-c", "-x", "--config", "--enablerepo", "--disablerepo", "--installroot", "--releasever"]),
@@ -82,15 +94,15 @@ pub(super) fn words(event: &Event) -> Vec<&str> {
     if let Some(sub) = name.strip_prefix("git-") {
         return std::iter::once(sub).chain(args).collect();
     }
-    let with_value = value_options(name)
-        .or_else(|| value_options(basename(&event.path_raw)))
-        .unwrap_or_default();
+    let with_value =
+        value_options(name).or_else(|| value_options(basename(&event.path_raw))).unwrap_or_default();
     let mut args = args.peekable();
     while let Some(word) = args.peek() {
         if with_value.contains(word) {
             args.next();
             args.next();
-        } else if word.len() > 1 && (word.starts_with('-') || (word.starts_with('+') && glob("cargo*", name))) {
+        } else if word.len() > 1 && (word.starts_with('-') || (word.starts_with('+') && glob("cargo*", name)))
+        {
             args.next();
         } else {
             break;
