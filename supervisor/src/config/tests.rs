@@ -103,7 +103,7 @@ fn errors_name_file_line_column_hook_and_what_to_do() {
         ("version: 1\nhooks: 3\n", "shellgate.yaml:2:8: ", ""),
         ("version: [\n", "shellgate.yaml:", ""),
     ] {
-        let error = load(text).map(|_| ()).unwrap_err();
+        let Err(error) = load(text) else { panic!("accepted: {text}") };
         assert!(error.starts_with(place), "{text:?}\n gave {error}\n not  {place}");
         assert!(error.contains(says), "{text:?}\n gave {error}\n not  {says}");
         assert!(!error.contains(" at line "), "{error}");
@@ -146,7 +146,7 @@ fn errors_in_rules_name_rule_and_position() {
         ("rules: []\notherwise: {deny: ''}", 7, "otherwise: deny needs a text"),
         ("rules: []\nprotocol: native", 7, "belong to command hooks"),
     ] {
-        let error = load(&policy(body)).map(|_| ()).unwrap_err();
+        let Err(error) = load(&policy(body)) else { panic!("accepted: {body}") };
         assert!(error.starts_with(&format!("shellgate.yaml:{line}:")), "{body}\n gave {error}");
         assert!(error.contains("hooks[0] \"guard\": "), "{error}");
         assert!(error.contains(says), "{body}\n gave {error}\n not  {says}");

@@ -111,15 +111,15 @@ impl Condition {
                 Ok(())
             }
             Ok(other) => Err(whole(format!("gives {}, not true or false", other.type_of()))),
+            // Depends on the event: too few arguments, a variable that is not set.
             Err(
-                error @ (ExecutionError::NoSuchOverload(_)
-                | ExecutionError::UndeclaredReference(_)
-                | ExecutionError::InvalidArgumentCount { .. }
-                | ExecutionError::FunctionError { .. }),
-            ) => Err(whole(shorten(error.to_string()))),
-            // Depends on the event: an index out of bounds, a missing variable of the environment.
-            Err(error) if constant => Err(whole(shorten(error.to_string()))),
-            Err(_) => Ok(()),
+                ExecutionError::IndexOutOfBounds(_)
+                | ExecutionError::NoSuchKey(_)
+                | ExecutionError::DivisionByZero(_)
+                | ExecutionError::RemainderByZero(_)
+                | ExecutionError::Overflow(..),
+            ) if !constant => Ok(()),
+            Err(error) => Err(whole(shorten(error.to_string()))),
         }
     }
 }
