@@ -13,7 +13,7 @@ pub use error::{ConfigError, Place};
 pub use lookup::ConfigSource;
 
 use crate::event::Event;
-use crate::hooks::manifest::{Manifest, Workshop};
+use crate::hooks::manifest::{Examples, Manifest, Workshop};
 use crate::hooks::rules::{self, Pattern};
 use lookup::Surroundings;
 
@@ -50,15 +50,16 @@ impl Config {
     /// An embedded preset.
     pub fn preset(name: &str) -> Result<Self, ConfigError> {
         let text = preset_text(name)?;
-        assemble::assemble(&format!("preset:{name}"), text, &Workshop::new(Path::new("/")))
+        let workshop = Workshop { examples: Examples::Trust, ..Workshop::new(Path::new("/")) };
+        assemble::assemble(&format!("preset:{name}"), text, &workshop)
     }
 
     fn load_among(source: &ConfigSource, around: &Surroundings) -> Result<Self, ConfigError> {
         match source {
-            ConfigSource::File(path) => assemble::from_file(lookup::read(path)?),
+            ConfigSource::File(path) => assemble::from_file(&lookup::read(path)?),
             ConfigSource::Preset(name) => Self::preset(name),
             ConfigSource::Lookup => match lookup::find(around)? {
-                Some(found) => assemble::from_file(found),
+                Some(found) => assemble::from_file(&found),
                 None => Self::preset("dev"),
             },
         }
@@ -114,5 +115,7 @@ pub enum EventEnv {
     All,
 }
 
+#[cfg(test)]
+mod preset_tests;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,10 @@
 //! `shellgate hook …`.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::process::ExitCode;
+
+use anyhow::Context;
 
 use crate::cli::ConfigArgs;
 use crate::config::{Config, ConfigSource};
@@ -25,19 +28,21 @@ impl ConfigArgs {
 
 pub(super) fn run(verb: &HookVerb) -> anyhow::Result<ExitCode> {
     match verb {
-        HookVerb::Validate(args) => Ok(validate(args)),
+        HookVerb::Validate(args) => validate(args),
     }
 }
 
-fn validate(args: &ConfigArgs) -> ExitCode {
+fn validate(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
     match Config::load(&args.source()) {
         Ok(config) => {
-            print!("{}", describe(&config));
-            ExitCode::SUCCESS
+            std::io::stdout()
+                .write_all(describe(&config).as_bytes())
+                .context("cannot write to standard output")?;
+            Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
             eprintln!("shellgate: {error}");
-            ExitCode::from(1)
+            Ok(ExitCode::from(1))
         }
     }
 }

@@ -16,7 +16,7 @@ use serde_saphyr::{Location, Spanned};
 /// The one version of the file format there is.
 const VERSION: u64 = 1;
 
-pub(super) fn from_file(found: Found) -> Result<Config, ConfigError> {
+pub(super) fn from_file(found: &Found) -> Result<Config, ConfigError> {
     let path = std::path::absolute(&found.path).unwrap_or_else(|_| found.path.clone());
     let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
     let mut config = assemble(&found.path.display().to_string(), &found.text, &Workshop::new(&folder))?;
@@ -123,7 +123,7 @@ impl Assembly<'_> {
                 self.digest.update([0]);
                 self.digest.update(&found.text);
                 let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-                let workshop = Workshop { folder, path: self.workshop.path.clone() };
+                let workshop = Workshop { folder, ..self.workshop.clone() };
                 self.stage(at, &raw.value, raw.referenced, &name, &workshop)?;
                 self.config.files.push(path);
                 Ok(())

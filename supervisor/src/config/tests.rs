@@ -9,7 +9,8 @@ const HOOK: &str = "hooks:\n  - name: g\n    binding: on-shell\n    commit_polic
                     rules: [{deny: no, exe: [git]}]\n";
 
 fn load(text: &str) -> Result<Config, String> {
-    let workshop = Workshop { folder: "/nowhere".into(), path: Some("/usr/bin:/bin".into()) };
+    let workshop =
+        Workshop { folder: "/nowhere".into(), path: Some("/usr/bin:/bin".into()), examples: Examples::Try };
     assemble::assemble("shellgate.yaml", text, &workshop).map_err(|error| error.to_string())
 }
 
@@ -23,6 +24,8 @@ fn every_preset_loads_without_warnings() {
     for (name, _) in PRESETS {
         let config = Config::preset(name).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(config.source, format!("preset:{name}"));
+        // Loading a preset trusts its examples; this is where they are tried.
+        assert_eq!(load(preset_text(name).unwrap()).map(|_| ()), Ok(()));
         assert_eq!(config.warnings, Vec::<String>::new());
         assert!(config.no_new_privs && config.trace.redact);
         assert_eq!(config.trace.on_failure, OnFailure::Refuse);

@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use serde_saphyr::Location;
 
 pub use program::{ProgramError, resolve};
-pub use stage::{Staged, Workshop, stage};
+pub use stage::{Examples, Staged, Workshop, stage};
 pub use staging::{StagingError, check, honoured};
 
 /// Deadline of one call when the manifest names none.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// No hook may hold an exec up for longer.
-pub const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+pub const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// What is wrong with a configuration, and where in its file. Line and column are 0 when not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -22,6 +22,16 @@ pub struct Workshop {
     pub folder: PathBuf,
     /// The supervisor's PATH.
     pub path: Option<OsString>,
+    /// Whether the examples of rules are tried.
+    pub examples: Examples,
+}
+
+/// Examples cost more than all else at load. Those of the embedded presets are tried by the tests of this
+/// crate and cannot change afterwards; everybody else's are tried at each load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Examples {
+    Try,
+    Trust,
 }
 
 /// A hook and what there is to say about it.
@@ -113,7 +123,7 @@ fn runner(
                     "rules decide on commands: they need \"binding: on-shell\" and \"commit_policy: deny\"";
                 return Err(Problem::at(rules.referenced, message));
             }
-            let (set, found) = RuleSet::compile(&rules.value, raw.otherwise.as_ref())?;
+            let (set, found) = RuleSet::compile(&rules.value, raw.otherwise.as_ref(), workshop.examples)?;
             warnings.extend(found);
             Ok(Runner::Rules(Arc::new(set)))
         }
@@ -195,7 +205,7 @@ fn timeout(written: &Scalar) -> Result<Duration, String> {
 impl Workshop {
     /// For hooks declared in `folder`, with this process's PATH.
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), path: std::env::var_os("PATH") }
+        Self { folder: folder.to_owned(), path: std::env::var_os("PATH"), examples: Examples::Try }
     }
 }
 

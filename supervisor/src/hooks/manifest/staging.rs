@@ -52,12 +52,11 @@ pub fn check(
         None | Some(_) => {}
     }
     match mode {
-        ExecutionMode::Blocking => Ok(()),
         ExecutionMode::Async if policy != CommitPolicy::None => {
             Err(StagingError::AsyncCommits { declared: policy })
         }
         ExecutionMode::Async if binding == Some(Binding::OnStage) => Err(StagingError::AsyncStage),
-        ExecutionMode::Async => Ok(()),
+        ExecutionMode::Async | ExecutionMode::Blocking => Ok(()),
     }
 }
 

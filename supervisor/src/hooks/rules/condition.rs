@@ -2,7 +2,8 @@
 //!
 //! An error while evaluating is returned as such and never read as false.
 
-use std::sync::{Arc, LazyLock};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use cel::common::ast::Expr;
 use cel::{Context, Env, ExecutionError, Program, Value};
@@ -15,13 +16,15 @@ use super::scope::EventScope;
 pub(super) struct Engine {
     pub(super) env: Arc<Env>,
     root: Context<'static, 'static>,
+    /// Answers of [`Engine::knows_function`]: asking parses two expressions, and rules repeat themselves.
+    known: Mutex<HashMap<String, bool>>,
 }
 
 pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let env = Arc::new(functions::environment());
     let mut root = Context::with_env(Arc::clone(&env));
     functions::add(&mut root);
-    Engine { env, root }
+    Engine { env, root, known: Mutex::default() }
 });
 
 impl Engine {
@@ -33,11 +36,17 @@ impl Engine {
         if !identifier || name.starts_with("shellgate_") {
             return true;
         }
-        [format!("{name}(0)"), format!("dyn(0).{name}(0)")].iter().any(|probe| {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = known.get(name) {
+            return *answer;
+        }
+        let answer = [format!("{name}(0)"), format!("dyn(0).{name}(0)")].iter().any(|probe| {
             self.env.compile(probe).is_ok_and(|program| {
                 !matches!(program.execute(&self.root), Err(ExecutionError::UndeclaredReference(_)))
             })
-        })
+        });
+        known.insert(name.to_owned(), answer);
+        answer
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn environment() -> Env {
         }),
         Macro::global("matches", 2, |helper, _, args| {
             literal_pattern(helper, args.last())?;
-            Ok(Some(call(helper, MATCHES, args.drain(..).collect())))
+            Ok(Some(call(helper, MATCHES, std::mem::take(args))))
         }),
         Macro::global("under", 2, |helper, _, args| {
             let cwd = helper.next_expr(Expr::Ident("cwd".into()));

@@ -119,10 +119,10 @@ impl VariableResolver for EventScope<'_> {
             None => CowVal::owned(CelNull),
         };
         Some(match variable {
-            "argv" => borrow(self.argv.get_or_init(|| list(&event.argv))),
-            "args" => borrow(self.args.get_or_init(|| list(words::args(event)))),
-            "operands" => borrow(self.operands.get_or_init(|| list(&words::operands(event)))),
-            "words" => borrow(self.words.get_or_init(|| list(&words::words(event)))),
+            "argv" => borrow(self.argv.get_or_init(|| list(&event.argv)).as_ref()),
+            "args" => borrow(self.args.get_or_init(|| list(words::args(event))).as_ref()),
+            "operands" => borrow(self.operands.get_or_init(|| list(&words::operands(event))).as_ref()),
+            "words" => borrow(self.words.get_or_init(|| list(&words::words(event))).as_ref()),
             "path" => text(&event.path),
             "name" => text(&event.name),
             "program" => text(words::program(event)),
@@ -146,12 +146,12 @@ impl VariableResolver for EventScope<'_> {
             "depth" => int(event.depth.into()),
             "schema" => int(event.schema.into()),
             "seq" => int(i64::try_from(event.seq).unwrap_or(i64::MAX)),
-            "script" => borrow(self.script.get_or_init(|| record(&event.script, &FIELDS.script))),
-            "env" => borrow(self.env.get_or_init(|| from_json(json(&event.env)))),
-            "env_names" => borrow(self.env_names.get_or_init(|| list(&event.env_names))),
+            "script" => borrow(self.script.get_or_init(|| record(&event.script, &FIELDS.script)).as_ref()),
+            "env" => borrow(self.env.get_or_init(|| from_json(json(&event.env))).as_ref()),
+            "env_names" => borrow(self.env_names.get_or_init(|| list(&event.env_names)).as_ref()),
             "recipe" => CowVal::Owned(record(&event.recipe, &FIELDS.recipe)),
             "file" => CowVal::Owned(record(&event.file, &FIELDS.file)),
-            "event" => borrow(self.whole.get_or_init(|| from_json(json(event)))),
+            "event" => borrow(self.whole.get_or_init(|| from_json(json(event))).as_ref()),
             // Rare fields: built at each use rather than kept.
             "interpreters" => CowVal::Owned(from_json(json(&event.interpreters))),
             "ancestry" => CowVal::Owned(from_json(json(&event.ancestry))),
@@ -163,8 +163,8 @@ impl VariableResolver for EventScope<'_> {
     }
 }
 
-fn borrow<'b, 'e: 'b>(value: &'b Box<dyn Val + 'e>) -> CowVal<'b, 'b> {
-    CowVal::Borrowed(value.as_ref())
+fn borrow<'b, 'e: 'b>(value: &'b (dyn Val + 'e)) -> CowVal<'b, 'b> {
+    CowVal::Borrowed(value)
 }
 
 fn list<'e, S: AsRef<str>>(words: &[S]) -> Box<dyn Val + 'e> {
