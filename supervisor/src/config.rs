@@ -13,7 +13,7 @@ pub use error::{ConfigError, Place};
 pub use lookup::ConfigSource;
 
 use crate::event::Event;
-use crate::hooks::manifest::{Examples, Manifest, Workshop};
+use crate::hooks::manifest::{Manifest, Scrutiny, Workshop};
 use crate::hooks::rules::{self, Pattern};
 use lookup::Surroundings;
 
@@ -50,7 +50,7 @@ impl Config {
     /// An embedded preset.
     pub fn preset(name: &str) -> Result<Self, ConfigError> {
         let text = preset_text(name)?;
-        let workshop = Workshop { examples: Examples::Trust, ..Workshop::new(Path::new("/")) };
+        let workshop = Workshop { scrutiny: Scrutiny::Embedded, ..Workshop::new(Path::new("/")) };
         assemble::assemble(&format!("preset:{name}"), text, &workshop)
     }
 

@@ -221,21 +221,3 @@ fn strict_lets_read_and_nothing_else() {
         ],
     );
 }
-
-#[test]
-fn timing() {
-    for _ in 0..2 {
-        let t = std::time::Instant::now();
-        Config::preset("dev").unwrap();
-        eprintln!("load {:?}", t.elapsed());
-    }
-    let config = Config::preset("dev").unwrap();
-    for line in ["ls -l", "git commit -m x", "bash -c 'ls | head'", "cp a b", "rm -rf build"] {
-        let e = example_event(line).unwrap();
-        let t = std::time::Instant::now();
-        for _ in 0..100 {
-            word(&config, &e);
-        }
-        eprintln!("{line} {:?}", t.elapsed() / 100);
-    }
-}

@@ -10,7 +10,7 @@ const HOOK: &str = "hooks:\n  - name: g\n    binding: on-shell\n    commit_polic
 
 fn load(text: &str) -> Result<Config, String> {
     let workshop =
-        Workshop { folder: "/nowhere".into(), path: Some("/usr/bin:/bin".into()), examples: Examples::Try };
+        Workshop { folder: "/nowhere".into(), path: Some("/usr/bin:/bin".into()), scrutiny: Scrutiny::Full };
     assemble::assemble("shellgate.yaml", text, &workshop).map_err(|error| error.to_string())
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_saphyr::Location;
 
 pub use program::{ProgramError, resolve};
-pub use stage::{Examples, Staged, Workshop, stage};
+pub use stage::{Scrutiny, Staged, Workshop, stage};
 pub use staging::{StagingError, check, honoured};
 
 /// Deadline of one call when the manifest names none.

@@ -22,16 +22,17 @@ pub struct Workshop {
     pub folder: PathBuf,
     /// The supervisor's PATH.
     pub path: Option<OsString>,
-    /// Whether the examples of rules are tried.
-    pub examples: Examples,
+    pub scrutiny: Scrutiny,
 }
 
-/// Examples cost more than all else at load. Those of the embedded presets are tried by the tests of this
-/// crate and cannot change afterwards; everybody else's are tried at each load.
+/// How much of a rule is tried at load. Examples, patterns and a first evaluation cost more than all else;
+/// for the embedded presets the tests of this crate have done it, and the text cannot change afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Examples {
-    Try,
-    Trust,
+pub enum Scrutiny {
+    /// Everything: for every file.
+    Full,
+    /// Names and shape only: for the embedded presets.
+    Embedded,
 }
 
 /// A hook and what there is to say about it.
@@ -123,7 +124,7 @@ fn runner(
                     "rules decide on commands: they need \"binding: on-shell\" and \"commit_policy: deny\"";
                 return Err(Problem::at(rules.referenced, message));
             }
-            let (set, found) = RuleSet::compile(&rules.value, raw.otherwise.as_ref(), workshop.examples)?;
+            let (set, found) = RuleSet::compile(&rules.value, raw.otherwise.as_ref(), workshop.scrutiny)?;
             warnings.extend(found);
             Ok(Runner::Rules(Arc::new(set)))
         }
@@ -205,7 +206,7 @@ fn timeout(written: &Scalar) -> Result<Duration, String> {
 impl Workshop {
     /// For hooks declared in `folder`, with this process's PATH.
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), path: std::env::var_os("PATH"), examples: Examples::Try }
+        Self { folder: folder.to_owned(), path: std::env::var_os("PATH"), scrutiny: Scrutiny::Full }
     }
 }
 

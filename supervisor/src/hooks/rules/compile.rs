@@ -8,24 +8,27 @@ use super::index::Index;
 use super::pattern::Pattern;
 use super::wire::{RawOtherwise, RawRule};
 use super::{Effect, Otherwise, Rule, RuleSet, example};
-use crate::hooks::manifest::{Examples, Problem};
+use crate::hooks::manifest::{Problem, Scrutiny};
 
 impl RuleSet {
     /// Compiles the rules of one hook. The strings are warnings: rules that cannot take effect.
     pub fn compile(
         rules: &[Spanned<RawRule>],
         otherwise: Option<&Spanned<RawOtherwise>>,
-        examples: Examples,
+        scrutiny: Scrutiny,
     ) -> Result<(Self, Vec<String>), Problem> {
         let otherwise = match otherwise {
             None => Otherwise::None,
             Some(written) => self::otherwise(written)?,
         };
-        let compiled: Vec<Rule> =
-            rules.iter().enumerate().map(|(at, raw)| rule(at + 1, raw)).collect::<Result<_, _>>()?;
+        let compiled: Vec<Rule> = rules
+            .iter()
+            .enumerate()
+            .map(|(at, raw)| rule(at + 1, raw, scrutiny))
+            .collect::<Result<_, _>>()?;
         let warnings = warnings(&compiled, &otherwise);
         let set = Self { index: Index::build(&compiled), rules: compiled, otherwise };
-        let tried = if examples == Examples::Try { rules } else { &[] };
+        let tried = if scrutiny == Scrutiny::Full { rules } else { &[] };
         for (at, raw) in tried.iter().enumerate() {
             set.check_examples(at, &raw.value)?;
         }
@@ -82,7 +85,7 @@ fn otherwise(written: &Spanned<RawOtherwise>) -> Result<Otherwise, Problem> {
     })
 }
 
-fn rule(number: usize, raw: &Spanned<RawRule>) -> Result<Rule, Problem> {
+fn rule(number: usize, raw: &Spanned<RawRule>, scrutiny: Scrutiny) -> Result<Rule, Problem> {
     let at = |place: Location, message: String| Problem::at(place, format!("rule {number}: {message}"));
     let written = &raw.value;
     let (effect, said, word) = match (&written.deny, &written.ask, &written.pass) {
@@ -112,7 +115,7 @@ fn rule(number: usize, raw: &Spanned<RawRule>) -> Result<Rule, Problem> {
     let condition = match &written.condition {
         None => None,
         Some(source) => Some(
-            Condition::compile(&source.value)
+            Condition::compile(&source.value, scrutiny)
                 .map_err(|error| at(source.referenced, format!("if: {error}")))?,
         ),
     };

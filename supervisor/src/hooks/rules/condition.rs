@@ -11,6 +11,7 @@ use cel::{Context, Env, ExecutionError, Program, Value};
 use super::functions;
 use super::names;
 use super::scope::EventScope;
+use crate::hooks::manifest::Scrutiny;
 
 /// One CEL environment for all rules: its root context costs too much to build per event.
 pub(super) struct Engine {
@@ -70,7 +71,7 @@ pub struct ConditionError {
 }
 
 impl Condition {
-    pub(super) fn compile(source: &str) -> Result<Self, ConditionError> {
+    pub(super) fn compile(source: &str, scrutiny: Scrutiny) -> Result<Self, ConditionError> {
         let program = ENGINE.env.compile(source).map_err(|errors| {
             let Some(first) = errors.errors.first() else {
                 return ConditionError { line: 1, column: 1, message: "cannot be parsed".into() };
@@ -81,9 +82,11 @@ impl Condition {
                 message: first.msg.clone(),
             }
         })?;
-        names::check(&program)?;
+        names::check(&program, scrutiny)?;
         let mut condition = Self { program, constant: None };
-        condition.probe()?;
+        if scrutiny == Scrutiny::Full || !reads_variables(&condition.program) {
+            condition.probe()?;
+        }
         Ok(condition)
     }
 

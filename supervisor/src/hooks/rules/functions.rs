@@ -16,8 +16,8 @@ use super::pattern;
 const MATCHES: &str = "shellgate_matches";
 const UNDER: &str = "shellgate_under";
 
-/// Every pattern of every loaded rule. CEL's own `matches` compiles its pattern at each call (100 µs); ours
-/// are literals, compiled when the rule is.
+/// Patterns of the loaded rules: literals, so there are never more than were written. CEL's own `matches`
+/// compiles its pattern at each call (100 µs).
 static PATTERNS: LazyLock<RwLock<HashMap<String, Arc<Regex>>>> = LazyLock::new(RwLock::default);
 
 pub(super) fn environment() -> Env {
@@ -64,30 +64,46 @@ fn call(helper: &mut MacroExprHelper<'_>, name: &str, args: Vec<IdedExpr>) -> Id
     helper.next_expr(Expr::Call(CallExpr { func_name: name.into(), target: None, args }))
 }
 
-/// The pattern must be written out, so that it is compiled, and wrong ones found, when the rule is loaded.
+/// The pattern must be written out, so that a wrong one is found when the rule is loaded.
 fn literal_pattern(helper: &MacroExprHelper<'_>, argument: Option<&IdedExpr>) -> Result<(), ParseError> {
-    let Some(argument) = argument else { return Ok(()) };
-    let Expr::Literal(LiteralValue::String(text)) = &argument.expr else {
-        return Err(helper.new_error(argument.id, "the pattern of matches() must be a string literal"));
-    };
-    let regex = Regex::new(text.inner()).map_err(|error| {
+    match argument {
+        Some(IdedExpr { expr: Expr::Literal(LiteralValue::String(_)), .. }) | None => Ok(()),
+        Some(other) => Err(helper.new_error(other.id, "the pattern of matches() must be a string literal")),
+    }
+}
+
+/// The pattern of a call that `matches` became.
+pub(super) fn pattern_of(call: &CallExpr) -> Option<&str> {
+    match call.args.last() {
+        Some(IdedExpr { expr: Expr::Literal(LiteralValue::String(text)), .. })
+            if call.func_name == MATCHES =>
+        {
+            Some(text.inner())
+        }
+        _ => None,
+    }
+}
+
+/// The compiled pattern, compiled at its first use.
+pub(super) fn regex(pattern: &str) -> Result<Arc<Regex>, String> {
+    let known = PATTERNS.read().unwrap_or_else(PoisonError::into_inner).get(pattern).cloned();
+    if let Some(regex) = known {
+        return Ok(regex);
+    }
+    let regex = Arc::new(Regex::new(pattern).map_err(|error| {
         let reason = error.to_string();
         let reason = reason.lines().last().unwrap_or("cannot be compiled").trim_start_matches("error: ");
-        helper.new_error(argument.id, format!("bad pattern {:?}: {reason}", text.inner()))
-    })?;
-    PATTERNS.write().unwrap_or_else(PoisonError::into_inner).insert(text.inner().to_owned(), Arc::new(regex));
-    Ok(())
+        format!("bad pattern {pattern:?}: {reason}")
+    })?);
+    let mut patterns = PATTERNS.write().unwrap_or_else(PoisonError::into_inner);
+    patterns.insert(pattern.to_owned(), Arc::clone(&regex));
+    Ok(regex)
 }
 
 fn matches(ftx: &FunctionContext) -> Result<cel::Value, ExecutionError> {
     let [text, pattern] = strings(ftx)?;
-    let patterns = PATTERNS.read().unwrap_or_else(PoisonError::into_inner);
-    let regex = patterns.get(pattern).cloned();
-    drop(patterns);
-    match regex {
-        Some(regex) => Ok(cel::Value::Bool(regex.is_match(text))),
-        None => Err(ftx.error("the pattern was not compiled at load")),
-    }
+    let regex = regex(pattern).map_err(|reason| ftx.error(reason))?;
+    Ok(cel::Value::Bool(regex.is_match(text)))
 }
 
 /// The arguments, when they are exactly so many strings.

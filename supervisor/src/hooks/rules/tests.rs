@@ -7,7 +7,7 @@ use super::example::event;
 use super::wire::{RawOtherwise, RawRule};
 use super::*;
 use crate::event::{Interpreter, Script, ScriptSource};
-use crate::hooks::manifest::Examples;
+use crate::hooks::manifest::Scrutiny;
 
 #[derive(Deserialize)]
 struct Written {
@@ -17,7 +17,7 @@ struct Written {
 
 fn set(yaml: &str) -> RuleSet {
     let written: Written = serde_saphyr::from_str(yaml).unwrap();
-    RuleSet::compile(&written.rules, written.otherwise.as_ref(), Examples::Try).unwrap().0
+    RuleSet::compile(&written.rules, written.otherwise.as_ref(), Scrutiny::Full).unwrap().0
 }
 
 /// `none`, `deny REASON`, `ask QUESTION` or `fault …`.
