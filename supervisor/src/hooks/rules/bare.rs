@@ -70,7 +70,7 @@ impl Reader<'_> {
                     push_quoted(&mut out, &quoted);
                 }
                 '"' => self.double_quoted(&mut out, depth)?,
-                '$' if self.rest.starts_with("((") => self.arithmetic(&mut out, "$(("),
+                '$' if self.rest.starts_with("((") => self.arithmetic(&mut out, "$((")?,
                 '$' if self.skip("(") => {
                     let inner = self.read(Some(')'), depth + 1)?;
                     out.extend(["$(", &inner, ")"]);
@@ -92,7 +92,7 @@ impl Reader<'_> {
                     out.push('\n');
                     self.skip_bodies();
                 }
-                '(' if out.ends_with('(') && parens > 0 => self.arithmetic(&mut out, "("),
+                '(' if out.ends_with('(') && parens > 0 => self.arithmetic(&mut out, "(")?,
                 '(' => {
                     parens += 1;
                     out.push(c);
@@ -106,17 +106,15 @@ impl Reader<'_> {
         }
     }
 
-    /// `$((…))` and `((…))`: shifts in there are no here-documents. When it does not close, read on.
-    fn arithmetic(&mut self, out: &mut String, opening: &str) {
+    /// `$((…))` and `((…))`: shifts in there are no here-documents. `None` when it does not close.
+    fn arithmetic(&mut self, out: &mut String, opening: &str) -> Option<()> {
         out.push_str(opening);
         if opening == "$((" {
             self.skip("((");
         }
-        if let Some(at) = self.rest.find("))") {
-            out.push_str(&self.rest[..at]);
-            out.push_str("))");
-            self.rest = &self.rest[at + 2..];
-        }
+        let inner = self.take_until("))")?;
+        out.extend([&inner, "))"]);
+        Some(())
     }
 
     fn double_quoted(&mut self, out: &mut String, depth: u8) -> Option<()> {
@@ -230,7 +228,9 @@ mod tests {
 
     #[test]
     fn deep_nesting_does_not_recurse_without_end() {
-        let text = "$(".repeat(100_000);
-        assert_eq!(code(&text), text);
+        for opening in ["$(", "$((", "((", "`$(", "\"$(", "<<"] {
+            let text = opening.repeat(100_000);
+            assert!(code(&text).len() <= text.len());
+        }
     }
 }
