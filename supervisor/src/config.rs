@@ -1,9 +1,25 @@
 //! `shellgate.yaml`: where it is looked up, what it says, and errors that name file, line and column.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+mod assemble;
+mod error;
+mod lookup;
+mod warn;
+mod wire;
 
-use crate::hooks::manifest::Manifest;
+use std::path::{Path, PathBuf};
+
+pub use error::{ConfigError, Place};
+pub use lookup::ConfigSource;
+
+use crate::event::Event;
+use crate::hooks::manifest::{Manifest, Scrutiny, Workshop};
+use crate::hooks::rules::{self, Pattern};
+use lookup::Surroundings;
+
+/// The embedded presets by name.
+pub const PRESETS: [(&str, &str); 2] =
+    [("dev", include_str!("../presets/dev.yaml")), ("strict", include_str!("../presets/strict.yaml"))];
 
 /// The effective configuration, every hook staged.
 #[derive(Debug, Clone)]
@@ -25,9 +41,55 @@ pub struct Config {
     pub files: Vec<PathBuf>,
 }
 
+impl Config {
+    /// Loads and stages the configuration; runs nothing.
+    pub fn load(source: &ConfigSource) -> Result<Self, ConfigError> {
+        Self::load_among(source, &Surroundings::of_this_process())
+    }
+
+    /// An embedded preset.
+    pub fn preset(name: &str) -> Result<Self, ConfigError> {
+        let text = preset_text(name)?;
+        let workshop = Workshop { scrutiny: Scrutiny::Embedded, ..Workshop::new(Path::new("/")) };
+        assemble::assemble(&format!("preset:{name}"), text, &workshop)
+    }
+
+    fn load_among(source: &ConfigSource, around: &Surroundings) -> Result<Self, ConfigError> {
+        match source {
+            ConfigSource::File(path) => assemble::from_file(&lookup::read(path)?),
+            ConfigSource::Preset(name) => Self::preset(name),
+            ConfigSource::Lookup => match lookup::find(around)? {
+                Some(found) => assemble::from_file(&found),
+                None => Self::preset("dev"),
+            },
+        }
+    }
+}
+
+/// The text of an embedded preset.
+pub fn preset_text(name: &str) -> Result<&'static str, ConfigError> {
+    let found = PRESETS.iter().find(|(preset, _)| *preset == name);
+    found.map(|(_, text)| *text).ok_or_else(|| ConfigError::NoSuchPreset(name.to_owned()))
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct Capabilities {
     pub shell_allow: Vec<String>,
+}
+
+impl Capabilities {
+    /// Whether the list admits the program, each of its `#!` interpreters and what `ld.so` loads for it. Only
+    /// canonical paths and names count, never what the caller wrote. A multi-call binary is admitted by the
+    /// name of its applet, or by a path pattern for the binary.
+    pub fn admits(&self, event: &Event) -> bool {
+        if self.shell_allow.iter().any(|pattern| pattern == "*") {
+            return true;
+        }
+        // Load refused what does not parse; a list built by hand loses such a pattern, which only narrows.
+        let patterns: Vec<Pattern> =
+            self.shell_allow.iter().filter_map(|text| Pattern::parse(text).ok()).collect();
+        rules::admitted(event, &patterns)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,3 +114,8 @@ pub enum EventEnv {
     Known,
     All,
 }
+
+#[cfg(test)]
+mod preset_tests;
+#[cfg(test)]
+mod tests;

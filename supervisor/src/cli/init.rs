@@ -1,10 +1,88 @@
-//! `shellgate init`.
+//! `shellgate init`: writes a commented preset to start from. Never replaces a file unasked.
 
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-#[derive(Debug, clap::Args)]
-pub struct InitArgs {}
+use anyhow::{Context, bail};
 
-pub(super) fn run(_args: &InitArgs) -> anyhow::Result<ExitCode> {
+use crate::config::preset_text;
+
+#[derive(Debug, clap::Args)]
+pub struct InitArgs {
+    /// The preset to write.
+    #[arg(long, value_name = "NAME", default_value = "dev", value_parser = ["dev", "strict"])]
+    preset: String,
+    /// Where to write it; `-` is standard output.
+    #[arg(short, long, value_name = "FILE", default_value = "shellgate.yaml")]
+    output: PathBuf,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
+    let text = preset_text(&args.preset)?;
+    if args.output.as_os_str() == "-" {
+        std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let shown = args.output.display();
+    let mut options = OpenOptions::new();
+    // Not writable by others from the start: whoever writes this file decides what runs.
+    options.write(true).mode(0o644).custom_flags(libc::O_NONBLOCK);
+    if args.force {
+        options.create(true).truncate(true);
+    } else {
+        options.create_new(true);
+    }
+    let mut file = match options.open(&args.output) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{shown} exists; use --force to replace it, or --output for another place")
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot write {shown}")),
+    };
+    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {shown}"))?;
+    println!(
+        "wrote {shown} (preset {}); check changes with: shellgate hook validate -c {shown}",
+        args.preset
+    );
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+    use super::*;
+    use crate::config::{Config, ConfigSource};
+
+    fn args(output: PathBuf, preset: &str, force: bool) -> InitArgs {
+        InitArgs { preset: preset.into(), output, force }
+    }
+
+    #[test]
+    fn the_written_file_loads_without_warnings() {
+        let dir = tempfile::tempdir().unwrap();
+        for preset in ["dev", "strict"] {
+            let path = dir.path().join(preset);
+            run(&args(path.clone(), preset, false)).unwrap();
+            let config = Config::load(&ConfigSource::File(path)).unwrap();
+            assert!(config.hooks[0].judges_shell());
+            assert_eq!(config.warnings, Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn an_existing_file_is_kept_unless_forced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.yaml");
+        std::fs::write(&path, "mine").unwrap();
+        assert!(run(&args(path.clone(), "dev", false)).unwrap_err().to_string().contains("--force"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+        run(&args(path.clone(), "strict", true)).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), preset_text("strict").unwrap());
+    }
 }

@@ -1,10 +1,41 @@
 //! A hook as its manifest declares it, after the staging checks: what binds it, what it may commit, what runs it.
 
+mod program;
+mod stage;
+mod staging;
+pub mod wire;
+
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_saphyr::Location;
+
+pub use program::{ProgramError, resolve};
+pub use stage::{Scrutiny, Staged, Workshop, stage};
+pub use staging::{StagingError, check, honoured};
+
+/// Deadline of one call when the manifest names none.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// No hook may hold an exec up for longer.
+pub const MAX_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// What is wrong with a configuration, and where in its file. Line and column are 0 when not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Problem {
+    pub line: u64,
+    pub column: u64,
+    pub message: String,
+}
+
+impl Problem {
+    pub fn at(place: Location, message: impl Into<String>) -> Self {
+        Self { line: place.line(), column: place.column(), message: message.into() }
+    }
+}
 
 /// A hook that passed the staging checks.
 #[derive(Debug, Clone)]
@@ -23,6 +54,11 @@ impl Manifest {
     /// Called before the call and able to refuse it; every other hook observes.
     pub fn is_policy(&self) -> bool {
         self.commit_policy == CommitPolicy::Deny
+    }
+
+    /// Asked before each exec.
+    pub fn judges_shell(&self) -> bool {
+        self.is_policy() && self.binding == Some(Binding::OnShell)
     }
 }
 
@@ -84,4 +120,52 @@ pub enum Protocol {
     Native,
     Claude,
     ExitCode,
+}
+
+impl fmt::Display for Binding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OnStage => "on-stage",
+            Self::OnSessionStart => "on-session-start",
+            Self::OnTaskStart => "on-task-start",
+            Self::OnInference => "on-inference",
+            Self::OnToolCall => "on-tool-call",
+            Self::OnShell => "on-shell",
+            Self::OnCompaction => "on-compaction",
+            Self::OnTaskEnd => "on-task-end",
+            Self::OnSessionEnd => "on-session-end",
+        })
+    }
+}
+
+impl fmt::Display for ExecutionMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blocking => "blocking",
+            Self::Async => "async",
+        })
+    }
+}
+
+impl fmt::Display for CommitPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::WriteManifests => "write-manifests",
+            Self::SeedContext => "seed-context",
+            Self::Deny => "deny",
+            Self::ReplaceContext => "replace-context",
+            Self::ReopenTask => "reopen-task",
+        })
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Native => "native",
+            Self::Claude => "claude",
+            Self::ExitCode => "exit-code",
+        })
+    }
 }

@@ -1,0 +1,225 @@
+//! From a written manifest to a staged hook: exactly one runner, a binding that honours its policy, a
+//! program that exists. Runs nothing.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_saphyr::Location;
+
+use super::wire::{OneOrMany, RawManifest, Scalar, Written};
+use super::{
+    Binding, CommandSpec, CommitPolicy, DEFAULT_TIMEOUT, MAX_TIMEOUT, Manifest, Problem, ProgramError,
+    Runner, check, resolve,
+};
+use crate::hooks::rules::RuleSet;
+
+/// What staging needs from around the manifest.
+#[derive(Debug, Clone)]
+pub struct Workshop {
+    /// The folder of the file that declares the hook: relative paths start there.
+    pub folder: PathBuf,
+    /// The supervisor's PATH.
+    pub path: Option<OsString>,
+    pub scrutiny: Scrutiny,
+}
+
+/// How much of a rule is tried at load. Examples, patterns and a first evaluation cost more than all else;
+/// for the embedded presets the tests of this crate have done it, and the text cannot change afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scrutiny {
+    /// Everything: for every file.
+    Full,
+    /// Names and shape only: for the embedded presets.
+    Embedded,
+}
+
+/// A hook and what there is to say about it.
+#[derive(Debug)]
+pub struct Staged {
+    pub manifest: Manifest,
+    pub warnings: Vec<String>,
+    /// The files it runs.
+    pub files: Vec<PathBuf>,
+}
+
+/// Checks one manifest. `place` is where it starts in its file.
+pub fn stage(raw: &RawManifest, place: Location, workshop: &Workshop) -> Result<Staged, Problem> {
+    let name = name(raw, place)?;
+    let at = |message: String| Problem::at(place, message);
+    check(raw.binding, raw.execution_mode, raw.commit_policy).map_err(|error| at(error.to_string()))?;
+    if let Some(runtime) = &raw.runtime
+        && runtime.value != "hook"
+    {
+        let message =
+            format!("runtime \"{}\" is not a hook; write \"runtime: hook\" or leave it out", runtime.value);
+        return Err(Problem::at(runtime.referenced, message));
+    }
+    let timeout = match &raw.timeout {
+        None => DEFAULT_TIMEOUT,
+        Some(written) => {
+            timeout(&written.value).map_err(|message| Problem::at(written.referenced, message))?
+        }
+    };
+    let mut warnings = Vec::new();
+    let mut files = Vec::new();
+    let runner = runner(raw, place, workshop, &mut warnings, &mut files)?;
+    if let Some(binding) = raw.binding
+        && binding != Binding::OnShell
+    {
+        warnings.push(format!("receives no events: binding {binding} is not available in this version"));
+    }
+    let manifest = Manifest {
+        name,
+        binding: raw.binding,
+        execution_mode: raw.execution_mode,
+        commit_policy: raw.commit_policy,
+        runner,
+        timeout,
+    };
+    Ok(Staged { manifest, warnings, files })
+}
+
+fn name(raw: &RawManifest, place: Location) -> Result<String, Problem> {
+    let Some(name) = &raw.name else {
+        return Err(Problem::at(place, "has no name; add \"name: …\""));
+    };
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    // The name becomes a file name: logs/hook-NAME.log.
+    if name.value.is_empty() || name.value.len() > 64 || !name.value.chars().all(fits) {
+        let message = format!("name {:?} must be 1 to 64 letters, digits, \"_\", \".\" or \"-\"", name.value);
+        return Err(Problem::at(name.referenced, message));
+    }
+    Ok(name.value.clone())
+}
+
+fn runner(
+    raw: &RawManifest,
+    place: Location,
+    workshop: &Workshop,
+    warnings: &mut Vec<String>,
+    files: &mut Vec<PathBuf>,
+) -> Result<Runner, Problem> {
+    for (key, place) in [
+        ("service", raw.service.as_ref().map(|value| value.referenced)),
+        ("wasm", raw.wasm.as_ref().map(|value| value.referenced)),
+        ("builtin", raw.builtin.as_ref().map(|value| value.referenced)),
+    ] {
+        if let Some(place) = place {
+            let message = format!("runner {key} is not available in this version; use rules or command");
+            return Err(Problem::at(place, message));
+        }
+    }
+    match (&raw.rules, &raw.command) {
+        (Some(rules), None) => {
+            if let Some(place) = first_place(raw) {
+                return Err(Problem::at(
+                    place,
+                    "protocol: and env: belong to command hooks; rules have neither",
+                ));
+            }
+            if raw.binding != Some(Binding::OnShell) || raw.commit_policy != CommitPolicy::Deny {
+                let message =
+                    "rules decide on commands: they need \"binding: on-shell\" and \"commit_policy: deny\"";
+                return Err(Problem::at(rules.referenced, message));
+            }
+            let (set, found) = RuleSet::compile(&rules.value, raw.otherwise.as_ref(), workshop.scrutiny)?;
+            warnings.extend(found);
+            Ok(Runner::Rules(Arc::new(set)))
+        }
+        (None, Some(command)) => {
+            if let Some(otherwise) = &raw.otherwise {
+                return Err(Problem::at(otherwise.referenced, "otherwise: belongs to rules hooks"));
+            }
+            let words =
+                split(&command.value).map_err(|error| Problem::at(command.referenced, error.to_string()))?;
+            let found = resolve(&words, &workshop.folder, workshop.path.as_deref())
+                .map_err(|error| Problem::at(command.referenced, error.to_string()))?;
+            files.extend(found.files);
+            Ok(Runner::Command(CommandSpec {
+                program: found.program,
+                args: found.args,
+                env: env(raw)?,
+                protocol: raw.protocol.as_ref().map(|protocol| protocol.value).unwrap_or_default(),
+            }))
+        }
+        (Some(_), Some(command)) => {
+            Err(Problem::at(command.referenced, "has two runners, rules and command; keep exactly one"))
+        }
+        (None, None) => Err(Problem::at(place, "has no runner; add rules: or command:")),
+    }
+}
+
+fn first_place(raw: &RawManifest) -> Option<Location> {
+    let protocol = raw.protocol.as_ref().map(|value| value.referenced);
+    protocol.or_else(|| raw.env.as_ref().map(|value| value.referenced))
+}
+
+fn env(raw: &RawManifest) -> Result<std::collections::BTreeMap<String, String>, Problem> {
+    let Some(env) = &raw.env else { return Ok(std::collections::BTreeMap::new()) };
+    for (name, value) in &env.value {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            let message = format!(
+                "env: {name:?} cannot be the name of an environment variable, or its value has a NUL"
+            );
+            return Err(Problem::at(env.referenced, message));
+        }
+    }
+    Ok(env.value.clone())
+}
+
+/// One string is split as a shell would, without a shell: no variable, no glob, no pipe.
+fn split(command: &OneOrMany) -> Result<Vec<String>, ProgramError> {
+    let words = match (command.1, command.0.as_slice()) {
+        (Written::One, [line]) => {
+            shell_words::split(line).map_err(|error| ProgramError::Split(error.to_string()))?
+        }
+        (Written::One | Written::Many, words) => words.to_vec(),
+    };
+    if let Some(bad) = words.iter().find(|word| word.contains('\0')) {
+        return Err(ProgramError::Split(format!("{bad:?} has a NUL in it")));
+    }
+    Ok(words)
+}
+
+/// `5s`, `500ms`, or a number of seconds.
+fn timeout(written: &Scalar) -> Result<Duration, String> {
+    let text = written.0.trim();
+    let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s'), text.strip_suffix('m')) {
+        (Some(number), _, _) => (number, 0.001),
+        (None, Some(number), _) => (number, 1.0),
+        (None, None, Some(number)) => (number, 60.0),
+        (None, None, None) => (text, 1.0),
+    };
+    let plain = number.trim().chars().all(|c| c.is_ascii_digit() || c == '.');
+    let seconds = number.trim().parse::<f64>().ok().filter(|_| plain).map(|number| number * unit);
+    let Some(found) = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) else {
+        return Err(format!("timeout {text:?} is not a duration; write 5s, 500ms or a number of seconds"));
+    };
+    if found.is_zero() || found > MAX_TIMEOUT {
+        return Err(format!("timeout {text:?} must be more than 0 and at most {}s", MAX_TIMEOUT.as_secs()));
+    }
+    Ok(found)
+}
+
+impl Workshop {
+    /// For hooks declared in `folder`, with this process's PATH.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), path: std::env::var_os("PATH"), scrutiny: Scrutiny::Full }
+    }
+}
+
+/// For people: what runs it, in one line.
+impl std::fmt::Display for Runner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rules(set) => write!(f, "rules ({})", set.len()),
+            Self::Command(spec) => {
+                let words =
+                    std::iter::once(spec.program.to_string_lossy().into_owned()).chain(spec.args.clone());
+                write!(f, "command ({}): {}", spec.protocol, shell_words::join(words))
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Finds names a condition cannot know: CEL looks them up only when it gets there, and a typo behind a
+//! short-circuit would lie in wait until the day the rule is needed.
+
+use cel::Program;
+use cel::common::ast::{EntryExpr, Expr, IdedExpr};
+
+use super::condition::{ConditionError, ENGINE};
+use super::functions;
+use super::scope::FIELDS;
+use crate::event::{Ancestor, Event, Interpreter, Recipe};
+use crate::hooks::manifest::Scrutiny;
+
+/// CEL's own names for types, which may stand in `type(x) == string`.
+const TYPES: &[&str] = &[
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "string",
+    "bytes",
+    "list",
+    "map",
+    "null_type",
+    "type",
+    "timestamp",
+    "duration",
+];
+
+pub(super) fn check(program: &Program, scrutiny: Scrutiny) -> Result<(), ConditionError> {
+    Walk { program, scrutiny }.visit(program.expression(), &mut Vec::new())
+}
+
+struct Walk<'p> {
+    program: &'p Program,
+    scrutiny: Scrutiny,
+}
+
+impl<'p> Walk<'p> {
+    fn visit(&self, node: &'p IdedExpr, bound: &mut Vec<&'p str>) -> Result<(), ConditionError> {
+        match &node.expr {
+            Expr::Unspecified | Expr::Literal(_) => Ok(()),
+            Expr::Ident(name) => self.variable(node, name, bound),
+            Expr::Select(select) => {
+                if let Expr::Ident(root) = &select.operand.expr
+                    && !bound.contains(&root.as_str())
+                    && let Some(fields) = FIELDS.of(root)
+                    && !fields.contains(&select.field)
+                {
+                    return Err(self.error(node, format!("{root} has no field \"{}\"", select.field)));
+                }
+                self.visit(&select.operand, bound)
+            }
+            Expr::Call(call) => {
+                if !ENGINE.knows_function(&call.func_name) {
+                    return Err(self.error(node, format!("no function \"{}\"", call.func_name)));
+                }
+                if self.scrutiny == Scrutiny::Full
+                    && let Some(pattern) = functions::pattern_of(call)
+                {
+                    functions::regex(pattern).map_err(|reason| self.error(node, reason))?;
+                }
+                call.target.iter().try_for_each(|target| self.visit(target, bound))?;
+                call.args.iter().try_for_each(|arg| self.visit(arg, bound))
+            }
+            Expr::List(list) => list.elements.iter().try_for_each(|element| self.visit(element, bound)),
+            Expr::Map(map) => map.entries.iter().try_for_each(|entry| self.entry(&entry.expr, bound)),
+            Expr::Struct(value) => value.entries.iter().try_for_each(|entry| self.entry(&entry.expr, bound)),
+            Expr::Comprehension(each) => {
+                self.visit(&each.iter_range, bound)?;
+                self.visit(&each.accu_init, bound)?;
+                let before = bound.len();
+                bound.push(&each.accu_var);
+                for name in std::iter::once(&each.iter_var).chain(&each.iter_var2) {
+                    if FIELDS.declares(name) {
+                        return Err(self.error(node, format!("\"{name}\" hides the event's own; rename it")));
+                    }
+                    bound.push(name);
+                }
+                self.visit(&each.loop_cond, bound)?;
+                self.visit(&each.loop_step, bound)?;
+                self.visit(&each.result, bound)?;
+                bound.truncate(before);
+                Ok(())
+            }
+        }
+    }
+
+    fn entry(&self, entry: &'p EntryExpr, bound: &mut Vec<&'p str>) -> Result<(), ConditionError> {
+        match entry {
+            EntryExpr::StructField(field) => self.visit(&field.value, bound),
+            EntryExpr::MapEntry(pair) => {
+                self.visit(&pair.key, bound)?;
+                self.visit(&pair.value, bound)
+            }
+        }
+    }
+
+    fn variable(&self, node: &IdedExpr, name: &str, bound: &[&str]) -> Result<(), ConditionError> {
+        if bound.contains(&name) || FIELDS.declares(name) || TYPES.contains(&name) {
+            return Ok(());
+        }
+        Err(self.error(node, format!("the event has no \"{name}\"")))
+    }
+
+    fn error(&self, node: &IdedExpr, message: String) -> ConditionError {
+        let info = self.program.source_info();
+        let start = info.offset_for(node.id).map_or(0, |(start, _)| start as usize);
+        let before: String = info.source.chars().take(start).collect();
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        ConditionError { line, column, message }
+    }
+}
+
+/// An event in which every field has a value.
+pub(super) fn full_event() -> Event {
+    let mut event = super::example::event("PATH=/usr/bin bash -c 'ls -l'")
+        .expect("a constant line that splits into words and names a program");
+    event.payload = Some("/usr/bin/true".into());
+    event.applet = Some("true".into());
+    event.interpreters =
+        vec![Interpreter { raw: "/bin/sh".into(), path: "/usr/bin/dash".into(), arg: Some("-e".into()) }];
+    event.ancestry = vec![Ancestor { seq: 1, path: "/usr/bin/bash".into() }];
+    event.argv_base64 = Some(vec![String::new()]);
+    event.recipe = Some(Recipe {
+        tool: "make".into(),
+        name: "all".into(),
+        file: "/Makefile".into(),
+        body: "true".into(),
+    });
+    event
+}
