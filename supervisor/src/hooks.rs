@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod command;
+pub mod gate;
 pub mod manifest;
 pub mod protocol;
 pub mod rules;
