@@ -1,6 +1,7 @@
 //! The gate. Every policy hook must return a clean none; whatever else happens is a refusal.
 #![forbid(unsafe_code)]
 
+pub mod claude_settings;
 pub mod command;
 pub mod gate;
 pub mod manifest;

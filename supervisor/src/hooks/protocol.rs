@@ -14,6 +14,8 @@ use super::manifest::Protocol;
 use super::{Defect, HookAnswer};
 use crate::event::Event;
 
+pub(super) use strict::Unique;
+
 /// What goes to stdin: one JSON object and a line feed, so that `read -r` in a shell succeeds.
 pub fn payload(protocol: Protocol, event: &Event) -> Result<Vec<u8>, Fault> {
     let json = match protocol {
