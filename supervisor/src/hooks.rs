@@ -1,8 +1,14 @@
 //! The gate. Every policy hook must return a clean none; whatever else happens is a refusal.
 #![forbid(unsafe_code)]
 
+pub mod claude_settings;
+pub mod command;
+pub mod gate;
 pub mod manifest;
+pub mod protocol;
 pub mod rules;
+#[cfg(test)]
+pub(crate) mod sample;
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
 //! System calls that no crate wraps safely: the only folder with `unsafe`. One thin function per call,
 //! owned descriptors, `io::Error` with the kernel's errno, no policy.
-#![allow(unsafe_code, reason = "this folder is where raw system calls live")]
+#![expect(unsafe_code, reason = "this folder is where raw system calls live")]
 
 pub mod files;
+pub mod hook_process;
 pub mod memory;
 pub mod pidfd;
 pub mod process;

@@ -1,0 +1,63 @@
+//! The third answer: a question for someone outside the tree. Without an explicit yes it is a refusal.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Wanted;
+use crate::event::Event;
+use crate::hooks::{Defect, Refusal};
+
+/// What a hook wants someone to decide.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    pub hook: &'a str,
+    pub text: &'a str,
+    pub event: &'a Event,
+    /// An asker that waits must give up when this says no.
+    pub wanted: Wanted<'a>,
+}
+
+#[must_use]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AskAnswer {
+    Approved,
+    /// Someone said no; their words, if any.
+    Denied {
+        note: Option<String>,
+    },
+    /// Nobody answered, and why not (`that nobody can give here`, `that nobody gave within 60s`).
+    Unanswered {
+        why: String,
+    },
+}
+
+/// Puts questions to whoever may answer them. Called on handler threads, several at a time, and may block
+/// until its own deadline.
+pub trait Asker: Send + Sync {
+    fn ask(&self, question: &Question<'_>) -> AskAnswer;
+}
+
+/// Nobody is there.
+#[derive(Debug, Clone, Copy)]
+pub struct Headless;
+
+impl Asker for Headless {
+    fn ask(&self, _question: &Question<'_>) -> AskAnswer {
+        AskAnswer::Unanswered { why: "that nobody can give here".to_owned() }
+    }
+}
+
+/// `None` when it was approved.
+pub(super) fn put(asker: &dyn Asker, question: &Question<'_>) -> Option<Refusal> {
+    let answer = catch_unwind(AssertUnwindSafe(|| asker.ask(question)))
+        .unwrap_or_else(|_| AskAnswer::Unanswered { why: "that could not be asked for".to_owned() });
+    let text = question.text;
+    let (reason, defect) = match answer {
+        AskAnswer::Approved => return None,
+        AskAnswer::Denied { note: None } => (format!("approval was denied: {text}"), None),
+        AskAnswer::Denied { note: Some(note) } => (format!("approval was denied: {text} ({note})"), None),
+        AskAnswer::Unanswered { why } => {
+            (format!("{} needs an approval {why}: {text}", question.event.name), Some(Defect::Unanswered))
+        }
+    };
+    Some(Refusal { hook: question.hook.to_owned(), reason, defect, detail: None })
+}

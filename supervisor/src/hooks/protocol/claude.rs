@@ -1,0 +1,171 @@
+//! The `claude` protocol: hooks written for Claude Code's PreToolUse and PostToolUse, unchanged. An exec is
+//! shown to them as a call of the tool `Bash`.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::strict::Object;
+use super::{Decision, Output, crash, sort, unknown_word};
+use crate::event::{Event, Outcome, OutcomeKind, Phase, ScriptSource};
+use crate::hooks::HookAnswer;
+use crate::hooks::command::{End, Fault, Run};
+
+/// stdin of the hook.
+#[derive(Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names are Claude Code's")]
+pub(super) struct Input<'a> {
+    session_id: &'a str,
+    transcript_path: &'static str,
+    cwd: &'a str,
+    hook_event_name: &'static str,
+    permission_mode: &'static str,
+    tool_name: &'static str,
+    tool_input: ToolInput,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_response: Option<ToolResponse>,
+    /// The whole event, for hooks that know us.
+    shellgate: &'a Event,
+}
+
+#[derive(Debug, Serialize)]
+struct ToolInput {
+    command: String,
+}
+
+/// What became of it, in the words such hooks look for.
+#[derive(Debug, Serialize)]
+struct ToolResponse {
+    kind: OutcomeKind,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    duration_ms: u64,
+}
+
+impl ToolResponse {
+    fn new(outcome: &Outcome) -> Self {
+        Self {
+            kind: outcome.kind,
+            exit_code: outcome.code,
+            signal: outcome.signal,
+            duration_ms: outcome.duration_us / 1000,
+        }
+    }
+}
+
+impl<'a> Input<'a> {
+    pub(super) fn new(event: &'a Event) -> Self {
+        Self {
+            session_id: &event.session_id,
+            transcript_path: "",
+            cwd: &event.cwd,
+            hook_event_name: match event.phase {
+                Phase::Before => "PreToolUse",
+                Phase::After => "PostToolUse",
+            },
+            permission_mode: "default",
+            tool_name: "Bash",
+            tool_input: ToolInput { command: command(event) },
+            tool_response: event.outcome.as_ref().map(ToolResponse::new),
+            shellgate: event,
+        }
+    }
+}
+
+/// A shell's `-c` body when it says all there is to say, anything else as argv quoted for a shell: with
+/// positional parameters, `sh -c 'eval "$1"' _ TEXT` would hide the text. Never the display form, which may be
+/// shortened.
+fn command(event: &Event) -> String {
+    if let Some(script) = &event.script
+        && script.source == ScriptSource::Command
+        && script.complete
+        && script.args.is_empty()
+        && let Some(text) = &script.text
+    {
+        return text.clone();
+    }
+    shell_words::join(&event.argv)
+}
+
+pub(super) fn answer(run: &Run) -> Result<HookAnswer, Fault> {
+    match run.end {
+        End::Exit(0) => match sort(run)? {
+            Output::Silent => Ok(HookAnswer::None),
+            Output::Object(text) => object(text),
+        },
+        End::Exit(2) => Decision::Deny.with_reason(Some(&String::from_utf8_lossy(&run.stderr))),
+        End::Exit(_) | End::Signal(_) => Err(crash(run.end)),
+    }
+}
+
+/// The object may decide in up to three places; the strictest counts.
+fn object(text: &[u8]) -> Result<HookAnswer, Fault> {
+    let mut object = Object::parse(text)?;
+    let mut found: Vec<(Decision, Option<String>)> = Vec::new();
+
+    if let Some(specific) = object.take_object("hookSpecificOutput")? {
+        found.extend(specific_decision(specific)?);
+    }
+    let reason = object.take("reason");
+    match object.take_string("decision")? {
+        Some(word) => {
+            let decision = match word.as_str() {
+                "approve" | "allow" | "none" => Decision::None,
+                "ask" => Decision::Ask,
+                "block" | "deny" => Decision::Deny,
+                other => return Err(unknown_word("decision", other)),
+            };
+            found.push((decision, text_of(reason)));
+        }
+        None if reason.is_some() => {
+            return Err(object.unreadable("wrote a \"reason\" without a \"decision\""));
+        }
+        None => {}
+    }
+    let stop_reason = object.take("stopReason");
+    if object.take_bool("continue")? == Some(false) {
+        found.push((Decision::Deny, text_of(stop_reason)));
+    }
+    // Said to the user of Claude Code; they decide nothing.
+    object.take_bool("suppressOutput")?;
+    object.take_string("systemMessage")?;
+    object.finish()?;
+
+    // `max_by_key` would take the last of equals; the first is what the author wrote for this call.
+    let strictest = found.iter().map(|(decision, _)| *decision).max().unwrap_or(Decision::None);
+    let reason =
+        found.into_iter().find(|(decision, _)| *decision == strictest).and_then(|(_, reason)| reason);
+    strictest.with_reason(reason.as_deref())
+}
+
+fn specific_decision(mut specific: Object<'_>) -> Result<Option<(Decision, Option<String>)>, Fault> {
+    match specific.take_string("hookEventName")?.as_deref() {
+        None | Some("PreToolUse" | "on-shell") => {}
+        Some(other) => return Err(unknown_word("hookEventName", other)),
+    }
+    // Told to the model by Claude Code; there is no model here.
+    specific.take_string("additionalContext")?;
+    let reason = specific.take("permissionDecisionReason");
+    let decision = match specific.take_string("permissionDecision")?.as_deref() {
+        Some("allow") => Some(Decision::None),
+        Some("ask") => Some(Decision::Ask),
+        Some("deny") => Some(Decision::Deny),
+        Some(other) => return Err(unknown_word("permissionDecision", other)),
+        None if reason.is_some() => {
+            return Err(
+                specific.unreadable("wrote a \"permissionDecisionReason\" without a \"permissionDecision\"")
+            );
+        }
+        None => None,
+    };
+    // `updatedInput` ends here: a gate cannot change what runs, and running the original is not what was meant.
+    specific.finish()?;
+    Ok(decision.map(|decision| (decision, text_of(reason))))
+}
+
+/// A reason that is not a string counts as none given.
+fn text_of(reason: Option<Value>) -> Option<String> {
+    match reason {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,37 @@
+//! The `native` protocol: exit 0, and stdout is exactly one object `{"verdict":…,"reason":…}`.
+
+use super::strict::Object;
+use super::{Decision, crash, trim, unknown_word, unreadable};
+use crate::hooks::command::{End, Fault, Run};
+use crate::hooks::{Defect, HookAnswer};
+
+use serde_json::Value;
+
+pub(super) fn answer(run: &Run) -> Result<HookAnswer, Fault> {
+    if run.end != End::Exit(0) {
+        return Err(crash(run.end));
+    }
+    let text = trim(&run.stdout);
+    if text.is_empty() {
+        return Err(Fault::new(Defect::Unreadable, "exited without writing a verdict"));
+    }
+    let mut object = Object::parse(text)?;
+    let Some(verdict) = object.take_string("verdict")? else {
+        return Err(unreadable("wrote an object without a \"verdict\"", text));
+    };
+    let decision = match verdict.as_str() {
+        "none" => Decision::None,
+        "ask" => Decision::Ask,
+        "deny" => Decision::Deny,
+        other => return Err(unknown_word("verdict", other)),
+    };
+    let reason = match object.take("reason") {
+        Some(Value::String(text)) => Some(text),
+        None => None,
+        // A deny with an unusable reason is a deny without one.
+        Some(_) if decision != Decision::None => None,
+        Some(_) => return Err(unreadable("wrote a \"reason\" that is not a string", text)),
+    };
+    object.finish()?;
+    decision.with_reason(reason.as_deref())
+}

@@ -1,0 +1,183 @@
+//! One observer: its queue, and the thread that works it off in order.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::call::Call;
+use super::log::Log;
+use super::{OnFault, call};
+use crate::event::Event;
+use crate::hooks::Defect;
+use crate::hooks::command::Fault;
+use crate::hooks::manifest::CommandSpec;
+
+/// Events that may wait for one observer.
+pub(super) const QUEUE: usize = 1024;
+
+/// Bytes of text in them. An argv may hold megabytes, and the agent chooses what it runs.
+pub(super) const QUEUE_BYTES: usize = 8 << 20;
+
+pub(super) struct Lane {
+    name: String,
+    spec: CommandSpec,
+    timeout: Duration,
+    log: Log,
+    on_fault: OnFault,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Arc<Event>>,
+    /// Weight of the queue, see [`weight`].
+    bytes: usize,
+    busy: bool,
+    /// No event will come any more.
+    closed: bool,
+    /// Kill what runs and leave.
+    stopped: bool,
+    dropped: u64,
+    /// Of `dropped`: not yet in the log.
+    unlogged: u64,
+}
+
+impl Lane {
+    pub(super) fn new(
+        name: String,
+        spec: CommandSpec,
+        timeout: Duration,
+        log: Log,
+        on_fault: OnFault,
+    ) -> Self {
+        Self { name, spec, timeout, log, on_fault, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The state is counters and a queue, whole between any two statements: a panic elsewhere spoils nothing.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn push(&self, event: Arc<Event>) {
+        let mut state = self.state();
+        let bytes = state.bytes + weight(&event);
+        let full = state.queue.len() >= QUEUE || (bytes > QUEUE_BYTES && !state.queue.is_empty());
+        if state.closed || full {
+            state.dropped += 1;
+            state.unlogged += 1;
+            return;
+        }
+        state.queue.push_back(event);
+        state.bytes = bytes;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn close(&self) {
+        self.state().closed = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn wait_until_idle(&self, until: Instant) {
+        let mut state = self.state();
+        while state.busy || !state.queue.is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        let mut state = self.state();
+        state.stopped = true;
+        let left = state.queue.len() as u64;
+        state.queue.clear();
+        state.bytes = 0;
+        state.dropped += left;
+        state.unlogged += left;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.state().dropped
+    }
+
+    #[cfg(test)]
+    pub(super) fn queued(&self) -> usize {
+        self.state().queue.len()
+    }
+
+    /// The thread of this observer.
+    pub(super) fn work(&self) {
+        while let Some(event) = self.next() {
+            let called = catch_unwind(AssertUnwindSafe(|| {
+                call::call(&self.spec, self.timeout, &event, &|| !self.state().stopped)
+            }));
+            match called {
+                Ok(Call::Done) => {}
+                Ok(Call::Failed(fault)) => self.report(Some(event.seq), &fault),
+                Ok(Call::Cancelled) => {
+                    let mut state = self.state();
+                    state.dropped += 1;
+                    state.unlogged += 1;
+                }
+                Err(_) => self.report(Some(event.seq), &Fault::new(Defect::Internal, "calling it panicked")),
+            }
+            self.state().busy = false;
+            self.changed.notify_all();
+        }
+        self.report_drops();
+    }
+
+    fn next(&self) -> Option<Arc<Event>> {
+        self.report_drops();
+        let mut state = self.state();
+        loop {
+            if let Some(event) = state.queue.pop_front() {
+                state.bytes -= weight(&event);
+                state.busy = true;
+                return Some(event);
+            }
+            if state.closed {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn report_drops(&self) {
+        let lost = std::mem::take(&mut self.state().unlogged);
+        if lost > 0 {
+            let detail = format!("{lost} events were not delivered: its queue was full or the session ended");
+            self.report(None, &Fault::new(Defect::Internal, detail));
+        }
+    }
+
+    fn report(&self, seq: Option<u64>, fault: &Fault) {
+        self.log.append(seq, fault);
+        // The callback is not ours; its panic must not end the lane.
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.on_fault)(seq, &self.name, &fault.detail)));
+    }
+}
+
+/// The bytes of an event that grow with what the agent runs.
+fn weight(event: &Event) -> usize {
+    let argv: usize = event.argv.iter().map(String::len).sum();
+    let exact: usize = event.argv_base64.iter().flatten().map(String::len).sum();
+    let script = event.script.as_ref();
+    let text = script.and_then(|script| script.text.as_ref()).map_or(0, String::len);
+    let args: usize = script.iter().flat_map(|script| &script.args).map(String::len).sum();
+    let recipe = event.recipe.as_ref().map_or(0, |recipe| recipe.body.len());
+    let env: usize = event.env.iter().map(|(name, value)| name.len() + value.len()).sum();
+    let names: usize = event.env_names.iter().map(String::len).sum();
+    argv + exact + text + args + recipe + env + names + event.command.len()
+}

@@ -1,0 +1,55 @@
+//! `logs/hook-<name>.log`: one line per failure. The folder may be writable by the agent, so the file is
+//! opened anew for each line, never through a symbolic link and never blocking on a FIFO.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::hooks::command::Fault;
+
+/// Beyond this nothing is added: a hook that fails on every exec must not fill the disk.
+const LIMIT: u64 = 4 << 20;
+
+pub(super) struct Log {
+    path: PathBuf,
+}
+
+impl Log {
+    pub(super) fn new(folder: &Path, hook: &str) -> Self {
+        // A hook's name comes from a manifest and must not lead out of the folder.
+        let safe = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+        Self { path: folder.join(format!("hook-{}.log", hook.chars().map(safe).collect::<String>())) }
+    }
+
+    pub(super) fn append(&self, seq: Option<u64>, fault: &Fault) {
+        if let Err(error) = self.try_append(seq, fault) {
+            tracing::warn!(log = %self.path.display(), %error, "cannot write a hook's log");
+        }
+    }
+
+    fn try_append(&self, seq: Option<u64>, fault: &Fault) -> std::io::Result<()> {
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(&self.path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(std::io::Error::other("it is not a regular file"));
+        }
+        if metadata.len() >= LIMIT {
+            return Ok(());
+        }
+        let seq = seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());
+        let defect = serde_json::to_string(&fault.defect)?;
+        let line = format!(
+            "{} seq={seq} defect={} detail={:?}\n",
+            jiff::Timestamp::now(),
+            defect.trim_matches('"'),
+            fault.detail
+        );
+        file.write_all(line.as_bytes())
+    }
+}
