@@ -15,6 +15,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::config::{Config, ConfigSource};
+use crate::hooks::claude_settings;
+
 /// Puts a gate in front of every program a process tree starts.
 #[derive(Debug, Parser)]
 #[command(name = "shellgate", version, about, max_term_width = 100)]
@@ -60,6 +63,28 @@ pub struct ConfigArgs {
     /// Add the hooks of a Claude Code settings.json or hooks.json.
     #[arg(long, value_name = "FILE")]
     pub claude_settings: Option<PathBuf>,
+}
+
+impl ConfigArgs {
+    /// The configuration, with the hooks that were imported on the command line.
+    fn load(&self) -> anyhow::Result<Config> {
+        let mut config = Config::load(&self.source())?;
+        if let Some(path) = &self.claude_settings {
+            let (hooks, warnings) = claude_settings::import(path)?;
+            config.hooks.extend(hooks);
+            config.warnings.extend(warnings);
+            config.files.push(path.clone());
+        }
+        Ok(config)
+    }
+
+    fn source(&self) -> ConfigSource {
+        match (&self.config, &self.preset) {
+            (Some(file), _) => ConfigSource::File(file.clone()),
+            (None, Some(name)) => ConfigSource::Preset(name.clone()),
+            (None, None) => ConfigSource::Lookup,
+        }
+    }
 }
 
 /// Runs the command line; the exit status is as `shellgate run` documents it.

@@ -11,7 +11,7 @@ mod log;
 mod tests;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub type OnFault = Arc<dyn Fn(Option<u64>, &str, &str) + Send + Sync>;
 
 /// The observers of a session.
 pub struct Observers {
-    lanes: Vec<(Arc<Lane>, JoinHandle<()>)>,
+    lanes: Vec<(Arc<Lane>, Mutex<Option<JoinHandle<()>>>)>,
     /// Events that hooks without a thread did not get: the system had none left.
     unstarted: Vec<String>,
 }
@@ -42,7 +42,7 @@ impl Observers {
             let worker = Arc::clone(&lane);
             let thread = std::thread::Builder::new().name("observer".to_owned());
             match thread.spawn(move || worker.work()) {
-                Ok(thread) => observers.lanes.push((lane, thread)),
+                Ok(thread) => observers.lanes.push((lane, Mutex::new(Some(thread)))),
                 Err(error) => {
                     on_fault(None, lane.name(), &format!("cannot start its thread: {error}"));
                     observers.unstarted.push(lane.name().to_owned());
@@ -75,7 +75,7 @@ impl Observers {
 
     /// Ends the observers: gives them `grace` altogether to work off their queues, then kills what runs.
     /// Returns how many events were not delivered during the session.
-    pub fn drain(self, grace: Duration) -> u64 {
+    pub fn drain(&self, grace: Duration) -> u64 {
         let until = Instant::now() + grace.min(Duration::from_hours(24));
         for (lane, _) in &self.lanes {
             lane.close();
@@ -87,9 +87,10 @@ impl Observers {
             lane.stop();
         }
         let mut dropped = 0;
-        for (lane, thread) in self.lanes {
+        for (lane, thread) in &self.lanes {
             // A worker ends within its hook's kill; one that panicked has ended.
-            let _ = thread.join();
+            let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let _ = thread.map(JoinHandle::join);
             dropped += lane.dropped();
         }
         dropped

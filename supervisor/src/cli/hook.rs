@@ -7,23 +7,12 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 use crate::cli::ConfigArgs;
-use crate::config::{Config, ConfigSource};
+use crate::config::Config;
 
 #[derive(Debug, clap::Subcommand)]
 pub enum HookVerb {
     /// Check a configuration and everything it names, without running anything.
     Validate(ConfigArgs),
-}
-
-impl ConfigArgs {
-    /// Which configuration these arguments mean. `claude_settings` is added on top by its own reader.
-    pub fn source(&self) -> ConfigSource {
-        match (&self.config, &self.preset) {
-            (Some(file), _) => ConfigSource::File(file.clone()),
-            (None, Some(name)) => ConfigSource::Preset(name.clone()),
-            (None, None) => ConfigSource::Lookup,
-        }
-    }
 }
 
 pub(super) fn run(verb: &HookVerb) -> anyhow::Result<ExitCode> {
@@ -33,7 +22,7 @@ pub(super) fn run(verb: &HookVerb) -> anyhow::Result<ExitCode> {
 }
 
 fn validate(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
-    match Config::load(&args.source()) {
+    match args.load() {
         Ok(config) => {
             std::io::stdout()
                 .write_all(describe(&config).as_bytes())
@@ -41,7 +30,7 @@ fn validate(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            eprintln!("shellgate: {error}");
+            eprintln!("shellgate: {error:#}");
             Ok(ExitCode::from(1))
         }
     }
