@@ -12,7 +12,10 @@ fn a_shell_alias_is_shown_as_the_shell_call_it_is() {
     ran.absent(["G1"]);
     assert_eq!(ran.argvs("git")[0], ["git", "-c", "alias.zz=!touch G1; :", "zz", "arg"]);
     let shell = ran.event_for("sh");
-    assert_eq!(shell["argv"].as_array().map(|argv| &argv[1..]), json!(["-c", "touch G1; : \"$@\"", "touch G1; :", "arg"]).as_array().map(|argv| &argv[..]));
+    assert_eq!(
+        shell["argv"].as_array().map(|argv| &argv[1..]),
+        json!(["-c", "touch G1; : \"$@\"", "touch G1; :", "arg"]).as_array().map(|argv| &argv[..])
+    );
     let script = &shell["script"];
     assert_eq!((&script["text"], &script["arg0"]), (&json!("touch G1; : \"$@\""), &json!("touch G1; :")));
     assert_eq!(script["args"], json!(["arg"]));
@@ -41,8 +44,10 @@ fn a_transport_that_is_a_command_is_judged() {
     ran.refused("touch", 1);
     ran.absent(["G5"]);
     let shells = ran.shells();
-    let helper = shells.iter().find(|event| event["argv"][1] == "remote-ext" || event["name"] == "git-remote-ext");
-    let path = helper.unwrap_or_else(|| panic!("no helper\n{}", ran.story()))["path"].as_str().expect("a path");
+    let helper =
+        shells.iter().find(|event| event["argv"][1] == "remote-ext" || event["name"] == "git-remote-ext");
+    let path =
+        helper.unwrap_or_else(|| panic!("no helper\n{}", ran.story()))["path"].as_str().expect("a path");
     assert!(path.starts_with('/') && std::path::Path::new(path).is_file(), "{path}");
 }
 
@@ -63,9 +68,10 @@ fn a_pager_is_judged_whether_grep_or_the_terminal_asked_for_it() {
 fn a_repository_hook_is_an_event_with_its_whole_text() {
     need!(git);
     let body = "#!/bin/sh\ntouch G7\n";
-    let ran = Gate::refusing(&["touch"]).repository().script(".git/hooks/pre-commit", body).bash(
-        "git commit -q --allow-empty -m x; echo $?; git rev-list --count HEAD",
-    );
+    let ran = Gate::refusing(&["touch"])
+        .repository()
+        .script(".git/hooks/pre-commit", body)
+        .bash("git commit -q --allow-empty -m x; echo $?; git rev-list --count HEAD");
     ran.absent(["G7"]);
     ran.refused("touch", 1);
     assert_eq!(ran.stdout, "1\n1\n", "git reports the failure and commits nothing\n{}", ran.story());

@@ -10,7 +10,12 @@ fn shows_and_refuses(program: &str, words: &[&str], code: &str) {
     ran.absent(["P"]);
     ran.refused("touch", 1);
     let script = &ran.events_for(program)[0]["script"];
-    assert_eq!((&script["text"], &script["complete"]), (&json!(code), &json!(true)), "{words:?}\n{}", ran.story());
+    assert_eq!(
+        (&script["text"], &script["complete"]),
+        (&json!(code), &json!(true)),
+        "{words:?}\n{}",
+        ran.story()
+    );
     assert_eq!(script["source"], "code", "{words:?}");
 }
 
@@ -20,9 +25,12 @@ fn python_code_is_found_in_every_form_of_minus_c() {
     need!(python3);
     let code = "import os; os.system('touch P')";
     let glued = format!("-c{code}");
-    for words in
-        [&["python3", "-c", code][..], &["python3", "-Ic", code], &["python3", "-I", "-B", "-c", code], &["python3", &glued]]
-    {
+    for words in [
+        &["python3", "-c", code][..],
+        &["python3", "-Ic", code],
+        &["python3", "-I", "-B", "-c", code],
+        &["python3", &glued],
+    ] {
         shows_and_refuses("python3", words, code);
     }
 }
@@ -55,7 +63,8 @@ fn perl_code_is_found() {
     need!(perl);
     let code = r#"system("touch","P")"#;
     let glued = format!("-e{code}");
-    for words in [&["perl", "-e", code][..], &["perl", "-we", code], &["perl", "-E", code], &["perl", &glued]] {
+    for words in [&["perl", "-e", code][..], &["perl", "-we", code], &["perl", "-E", code], &["perl", &glued]]
+    {
         shows_and_refuses("perl", words, code);
     }
 }
@@ -66,7 +75,9 @@ fn node_code_is_found() {
     need!(node);
     let code = r#"try{require("child_process").execFileSync("touch",["P"])}catch{}"#;
     let glued = format!("--eval={code}");
-    for words in [&["node", "-e", code][..], &["node", "--eval", code], &["node", &glued], &["node", "-pe", code]] {
+    for words in
+        [&["node", "-e", code][..], &["node", "--eval", code], &["node", &glued], &["node", "-pe", code]]
+    {
         shows_and_refuses("node", words, code);
     }
 }

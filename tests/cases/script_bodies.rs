@@ -81,7 +81,8 @@ fn words_behind_the_body_are_its_name_and_its_parameters() {
     assert_eq!(ran.stdout, "-- x\nn a1 a2\n");
     let script = |body: &str| {
         let shells = ran.shells();
-        let event = shells.iter().find(|event| event["script"]["text"] == body).expect("the body is in an event");
+        let event =
+            shells.iter().find(|event| event["script"]["text"] == body).expect("the body is in an event");
         (event["script"]["arg0"].clone(), strings(&event["script"]["args"]))
     };
     assert_eq!(script("echo $0 $1"), (json!("--"), vec!["x".to_owned()]));

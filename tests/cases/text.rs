@@ -34,7 +34,10 @@ fn substitutions_are_events_and_never_refused_for_being_there() {
 fn a_bare_dash_or_double_dash_empties_no_parse() {
     let gate = Gate::with_rules("- {deny: no logs, exe: git, if: 'argv[1] == \"log\"'}").repository();
     let ran = gate.file("a", "1\n").file("b", "1\n").bash("git diff --no-index -- a b; git log -- - > LOG");
-    assert_eq!(ran.argvs("git"), [vec!["git", "diff", "--no-index", "--", "a", "b"], vec!["git", "log", "--", "-"]]);
+    assert_eq!(
+        ran.argvs("git"),
+        [vec!["git", "diff", "--no-index", "--", "a", "b"], vec!["git", "log", "--", "-"]]
+    );
     assert_eq!(ran.denied().len(), 1, "{}", ran.story());
     assert_eq!(std::fs::read(ran.work.join("LOG")).expect("bash made it"), b"");
 }
@@ -86,7 +89,10 @@ fn a_document_that_only_mentions_a_refused_command_is_written() {
 #[test]
 fn commands_embedded_in_other_programs_reach_the_gate_through_their_shell() {
     for (line, markers) in [
-        (r#"awk 'BEGIN{system("touch W1"); "touch W2" | getline; print 1 | "touch W3"}'"#, vec!["W1", "W2", "W3"]),
+        (
+            r#"awk 'BEGIN{system("touch W1"); "touch W2" | getline; print 1 | "touch W3"}'"#,
+            vec!["W1", "W2", "W3"],
+        ),
         ("echo | sed '1e touch W4'", vec!["W4"]),
         ("tar cf /dev/null --checkpoint=1 --checkpoint-action=exec='touch W5' .", vec!["W5"]),
     ] {
@@ -94,7 +100,8 @@ fn commands_embedded_in_other_programs_reach_the_gate_through_their_shell() {
         for marker in &markers {
             ran.absent([*marker]);
             let body = format!("touch {marker}");
-            let bodies = ran.events_for("sh").into_iter().filter(|shell| shell["script"]["text"] == body.as_str());
+            let bodies =
+                ran.events_for("sh").into_iter().filter(|shell| shell["script"]["text"] == body.as_str());
             assert!(bodies.count() >= 1, "no sh with the body {body}\n{}", ran.story());
         }
         ran.refused("touch", markers.len());

@@ -25,12 +25,17 @@ fn a_wrapper_nobody_knows_hides_no_payload() {
 #[test]
 fn a_script_called_cat_is_not_the_cat_that_is_allowed() {
     let gate = Gate::with_allow_list("- {pass: trusted, exe: [/usr/bin/bash, /usr/bin/cat]}");
-    let ran = gate.script("cat", "#!/bin/sh\ntouch OWN\n").bash("./cat; PATH=.:$PATH cat; cat /dev/null; true");
+    let ran =
+        gate.script("cat", "#!/bin/sh\ntouch OWN\n").bash("./cat; PATH=.:$PATH cat; cat /dev/null; true");
     ran.absent(["OWN"]);
     let own = ran.work.join("cat").display().to_string();
     let denied: Vec<_> = ran.denied().iter().map(|record| &record["event"]).collect();
     assert_eq!(denied.len(), 2, "{}", ran.story());
-    assert!(denied.iter().all(|event| event["path"] == own.as_str() && event["name"] == "cat"), "{}", ran.story());
+    assert!(
+        denied.iter().all(|event| event["path"] == own.as_str() && event["name"] == "cat"),
+        "{}",
+        ran.story()
+    );
     assert_eq!((&denied[0]["argv"][0], &denied[1]["argv"][0]), (&"./cat".into(), &"cat".into()));
     ran.admitted("cat", 1);
 }
@@ -56,7 +61,10 @@ fn a_program_behind_the_dynamic_loader_is_the_program() {
     assert_eq!(ran.denied().len(), 1, "{}", ran.story());
     let event = &ran.denied()[0]["event"];
     assert_eq!(event["payload"], "/usr/bin/touch");
-    assert!(event["path"].as_str().is_some_and(|path| path.contains("/ld-")), "the path is the loader's: {event}");
+    assert!(
+        event["path"].as_str().is_some_and(|path| path.contains("/ld-")),
+        "the path is the loader's: {event}"
+    );
     assert_eq!(event["argv"].as_array().map(Vec::len), Some(9));
 }
 
@@ -81,7 +89,8 @@ fn what_xargs_and_find_start_is_judged() {
 #[test]
 fn a_rule_that_names_only_a_program_covers_every_call_of_it() {
     let run = "#!/bin/sh\necho > RAN\n";
-    let gate = Gate::refusing(&["yarn"]).script("bin/yarn", run).script("opt/x/yarn", run).script("w", FORWARD);
+    let gate =
+        Gate::refusing(&["yarn"]).script("bin/yarn", run).script("opt/x/yarn", run).script("w", FORWARD);
     let ran = gate.bash("PATH=$PWD/bin:$PATH; yarn; yarn test; opt/x/yarn test; ./w yarn; true");
     ran.refused("yarn", 4);
     ran.absent(["RAN"]);
@@ -109,7 +118,8 @@ fn a_rule_that_can_never_match_stops_the_run_before_it_starts() {
 #[test]
 fn a_program_that_runs_what_its_own_settings_name_is_judged_again() {
     need!(rg);
-    let gate = Gate::refusing(&["pp"]).script("pp", "#!/bin/sh\necho > RAN\ncat \"$1\"\n").file("text", "x\n");
+    let gate =
+        Gate::refusing(&["pp"]).script("pp", "#!/bin/sh\necho > RAN\ncat \"$1\"\n").file("text", "x\n");
     let rc = format!("--pre={}\n", gate.work().join("pp").display());
     let ran = gate.file("rc", rc).bash("RIPGREP_CONFIG_PATH=rc rg x text; true");
     ran.refused("pp", 1);

@@ -64,7 +64,8 @@ impl Gate {
     }
 
     fn with_guard(rules: &str, otherwise: &str) -> Self {
-        let rules: String = rules.trim().lines().fold(String::new(), |text, line| text + "      " + line + "\n");
+        let rules: String =
+            rules.trim().lines().fold(String::new(), |text, line| text + "      " + line + "\n");
         Self::with_config(&format!(
             "version: 1\ncapabilities: {{shell: {{allow: [\"*\"]}}}}\nhooks:\n  - name: guard\n    \
              binding: on-shell\n    commit_policy: deny\n    rules:\n{rules}    otherwise: {otherwise}\n"
@@ -108,7 +109,8 @@ impl Gate {
     /// A git repository in the work folder, with one commit of everything that is there.
     #[must_use]
     pub fn repository(self) -> Self {
-        let made = self.bare(["sh", "-c", "git init -q . && git add -A && git commit -q --allow-empty -m first"]);
+        let made =
+            self.bare(["sh", "-c", "git init -q . && git add -A && git commit -q --allow-empty -m first"]);
         assert_eq!(made.code, 0, "no repository: {}", made.stderr());
         self
     }
@@ -172,7 +174,9 @@ impl Gate {
         command.current_dir(self.work()).env_clear().env("PATH", PATH).env("LC_ALL", "C");
         command.env("HOME", self.root.join("home")).env("XDG_STATE_HOME", self.root.join("home/state"));
         for who in ["AUTHOR", "COMMITTER"] {
-            command.env(format!("GIT_{who}_NAME"), "case").env(format!("GIT_{who}_EMAIL"), "case@example.invalid");
+            command
+                .env(format!("GIT_{who}_NAME"), "case")
+                .env(format!("GIT_{who}_EMAIL"), "case@example.invalid");
         }
         command.env("GIT_CONFIG_NOSYSTEM", "1");
         command.envs(self.env.iter().map(|(name, value)| (name, value)));

@@ -42,7 +42,11 @@ fn beside_us() -> PathBuf {
 
 fn newest(path: &Path) -> SystemTime {
     let Ok(facts) = fs::metadata(path) else { return SystemTime::UNIX_EPOCH };
-    let own = if facts.is_file() { facts.modified().unwrap_or(SystemTime::UNIX_EPOCH) } else { SystemTime::UNIX_EPOCH };
+    let own = if facts.is_file() {
+        facts.modified().unwrap_or(SystemTime::UNIX_EPOCH)
+    } else {
+        SystemTime::UNIX_EPOCH
+    };
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     entries.map(|entry| newest(&entry.path())).fold(own, SystemTime::max)
 }

@@ -64,7 +64,9 @@ impl Ran {
                 }
                 "outcome" => {
                     let count = admitted.get_mut(&seq);
-                    *count.unwrap_or_else(|| panic!("outcome of {seq:?} before its exec\n{}", self.story())) += 1;
+                    *count
+                        .unwrap_or_else(|| panic!("outcome of {seq:?} before its exec\n{}", self.story())) +=
+                        1;
                 }
                 _ => {}
             }
@@ -99,7 +101,10 @@ impl Ran {
     /// Events of a program, admitted or refused. It may be named by its file, by the link it was called through,
     /// or as an applet.
     pub fn events_for(&self, name: &str) -> Vec<&Value> {
-        let events = self.records.iter().filter(|record| ["shell", "call_denied"].iter().any(|kind| record["record"] == *kind));
+        let events = self
+            .records
+            .iter()
+            .filter(|record| ["shell", "call_denied"].iter().any(|kind| record["record"] == *kind));
         events.map(|record| &record["event"]).filter(|event| is_of(event, name)).collect()
     }
 
@@ -134,7 +139,11 @@ impl Ran {
             assert!(record["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{record}");
             assert_eq!(record["hook"], "guard");
         }
-        assert!(!self.shells().iter().any(|event| is_of(event, name)), "{name} was admitted\n{}", self.story());
+        assert!(
+            !self.shells().iter().any(|event| is_of(event, name)),
+            "{name} was admitted\n{}",
+            self.story()
+        );
     }
 
     /// The program was let through this many times.
@@ -173,7 +182,13 @@ impl Ran {
     pub fn story(&self) -> String {
         let line = |record: &Value| {
             let event = &record["event"];
-            let fields = [&record["record"], &record["seq"], &event["path"], &event["argv"], &record["outcome"]["kind"]];
+            let fields = [
+                &record["record"],
+                &record["seq"],
+                &event["path"],
+                &event["argv"],
+                &record["outcome"]["kind"],
+            ];
             let reason = [&record["reason"], &record["defect"], &record["detail"]];
             let shown = fields.iter().chain(&reason).filter(|field| !field.is_null());
             let mut shown = shown.map(ToString::to_string).collect::<Vec<_>>().join(" ");
@@ -190,7 +205,9 @@ impl Ran {
 #[track_caller]
 pub fn strings(list: &Value) -> Vec<String> {
     let list = list.as_array().unwrap_or_else(|| panic!("not a list: {list}"));
-    list.iter().map(|item| item.as_str().unwrap_or_else(|| panic!("not a string: {item}")).to_owned()).collect()
+    list.iter()
+        .map(|item| item.as_str().unwrap_or_else(|| panic!("not a string: {item}")).to_owned())
+        .collect()
 }
 
 fn is_of(event: &Value, name: &str) -> bool {
