@@ -16,7 +16,8 @@ fn what_cannot_run_fails_with_the_kernels_own_errno() {
         .link("dead", "nowhere")
         .link("loop", "loop")
         .file("mode-000", "#!/bin/sh\necho > RAN\n");
-    std::fs::set_permissions(gate.work().join("mode-000"), Permissions::from_mode(0)).expect("our own file");
+    std::fs::set_permissions(gate.work().join("mode-000"), Permissions::from_mode(0o000))
+        .expect("our own file");
     let names = "/bin/i-do-not-exist ./plain ./folder ./folder/file/x ./truncated ./no-interpreter ./dead ./loop ./mode-000";
     let line = format!("for name in {names}; do env $name a b; echo $?; done 2>&1");
     let bare = gate.bare(["bash", "-c", &line]);

@@ -40,12 +40,7 @@ fn an_argument_rewritten_by_a_peer_after_the_judgement_does_not_run() {
     let rule = "- {deny: hostile, exe: echo, if: 'argv.size() > 1 && argv[1] != \"benign\"'}";
     let ran = Gate::with_rules(rule).run([flip.to_str().expect("text"), "200"]);
     ran.exits(0);
-    let lines = ran.stdout.lines();
-    assert!(
-        lines.clone().all(|line| line == "benign"),
-        "{:?}",
-        lines.filter(|line| *line != "benign").next()
-    );
+    assert_eq!(ran.stdout.lines().find(|line| *line != "benign"), None, "{}", ran.story());
     let judged = ran.events_for("echo").len();
     assert_eq!(judged, 200, "{}", ran.story());
 }

@@ -154,7 +154,7 @@ impl Gate {
         command.args(words);
         let finished = watched::run(&mut command, self.stdin.clone(), &self.mark());
         let work = self.work();
-        Ran::new(finished, self.dir, work, &session, self.lingers)
+        Ran::new(&finished, self.dir, work, &session, self.lingers)
     }
 
     /// Runs the same command without shellgate, in the same place.

@@ -32,7 +32,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    pub(crate) fn new(done: Finished, dir: TempDir, work: PathBuf, session: &Path, lingers: bool) -> Self {
+    pub(crate) fn new(done: &Finished, dir: TempDir, work: PathBuf, session: &Path, lingers: bool) -> Self {
         let trace = session.join("trace.jsonl");
         let start = Instant::now();
         let read = || fs::read_to_string(&trace).unwrap_or_default();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long an orphan may keep our end of stdout or stderr open after the command ended.
 const DRAIN: Duration = Duration::from_secs(2);
 /// Marks every process of a run, so that the watchdog finds those that are nobody's children any more.
@@ -75,7 +75,7 @@ pub(crate) fn end_all(mark: &str) {
             && environ.split(|byte| *byte == 0).any(|variable| variable == wanted)
         {
             // It may have ended meanwhile.
-            drop(kill(Pid::from_raw(pid), Signal::SIGKILL));
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
     }
 }
@@ -90,7 +90,7 @@ impl Collected {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let into = Arc::clone(&bytes);
         let reader = thread::spawn(move || {
-            let mut block = [0; 1 << 16];
+            let mut block = vec![0; 1 << 16];
             while let Ok(got @ 1..) = pipe.read(&mut block) {
                 into.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&block[..got]);
             }

@@ -27,6 +27,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
     ("xz", "xz-utils"),
+    ("rg", "ripgrep"),
 ];
 
 /// Where the tests look: the system's folders, never a shim of a developer's home.
