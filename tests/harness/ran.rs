@@ -35,16 +35,16 @@ impl Ran {
     pub(crate) fn new(done: &Finished, dir: TempDir, work: PathBuf, session: &Path, lingers: bool) -> Self {
         let trace = session.join("trace.jsonl");
         let start = Instant::now();
-        let read = || fs::read_to_string(&trace).unwrap_or_default();
-        let mut text = read();
         // A configuration that was not accepted starts no session.
-        while !text.is_empty() && !lingers && !text.contains(r#""record":"session_end""#) {
-            assert!(start.elapsed() < CLOSING, "the session does not end\n{done:?}\n{text}");
+        let mut records = read(&trace);
+        while !records.is_empty()
+            && !lingers
+            && !records.iter().any(|record| record["record"] == "session_end")
+        {
+            assert!(start.elapsed() < CLOSING, "the session does not end: {records:#?}");
             thread::sleep(Duration::from_millis(5));
-            text = read();
+            records = read(&trace);
         }
-        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        let records = text.lines().map(parse).collect();
         let ran = Self { code: done.code, stdout: done.stdout(), stderr: done.stderr(), records, work, dir };
         ran.check_books(!lingers);
         ran
@@ -199,6 +199,14 @@ impl Ran {
         let Self { code, stdout, stderr, .. } = self;
         format!("--- trace\n{lines}\n--- status {code}, stdout\n{stdout}\n--- stderr\n{stderr}")
     }
+}
+
+/// The records that are whole; the last one may still be on its way.
+fn read(trace: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(trace).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    whole.lines().map(parse).collect()
 }
 
 /// A JSON list of strings.
