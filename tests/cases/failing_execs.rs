@@ -67,7 +67,8 @@ fn a_caller_that_walks_on_meets_the_gate_again() {
 
         let both = two_tools(&["tool"], &line);
         both.absent(["RAN1", "RAN2"]);
-        both.refused("tool", 1 + later.len());
+        both.refused("tool", 1);
+        assert_eq!(both.denied().len(), 1 + later.len(), "{caller}\n{}", both.story());
     }
 }
 

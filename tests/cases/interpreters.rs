@@ -3,13 +3,13 @@
 use serde_json::json;
 use shellgate_tests::{Gate, need};
 
-/// Runs the words and expects the code in an event of `program`, and its `touch` refused.
+/// Runs the words and expects the code in their event, and its `touch` refused.
 #[track_caller]
-fn shows_and_refuses(program: &str, words: &[&str], code: &str) {
+fn shows_and_refuses(words: &[&str], code: &str) {
     let ran = Gate::refusing(&["touch"]).run(words);
     ran.absent(["P"]);
     ran.refused("touch", 1);
-    let script = &ran.events_for(program)[0]["script"];
+    let script = &ran.shells()[0]["script"];
     assert_eq!(
         (&script["text"], &script["complete"]),
         (&json!(code), &json!(true)),
@@ -31,7 +31,7 @@ fn python_code_is_found_in_every_form_of_minus_c() {
         &["python3", "-I", "-B", "-c", code],
         &["python3", &glued],
     ] {
-        shows_and_refuses("python3", words, code);
+        shows_and_refuses(words, code);
     }
 }
 
@@ -42,7 +42,7 @@ fn python_under_its_versioned_name_is_python() {
     let code = "import os; os.system('touch P')";
     let name = std::fs::read_link("/usr/bin/python3");
     let name = name.ok().and_then(|name| name.into_os_string().into_string().ok());
-    shows_and_refuses("python3", &[name.as_deref().unwrap_or("python3"), "-c", code], code);
+    shows_and_refuses(&[name.as_deref().unwrap_or("python3"), "-c", code], code);
 }
 
 /// A19
@@ -65,7 +65,7 @@ fn perl_code_is_found() {
     let glued = format!("-e{code}");
     for words in [&["perl", "-e", code][..], &["perl", "-we", code], &["perl", "-E", code], &["perl", &glued]]
     {
-        shows_and_refuses("perl", words, code);
+        shows_and_refuses(words, code);
     }
 }
 
@@ -78,6 +78,6 @@ fn node_code_is_found() {
     for words in
         [&["node", "-e", code][..], &["node", "--eval", code], &["node", &glued], &["node", "-pe", code]]
     {
-        shows_and_refuses("node", words, code);
+        shows_and_refuses(words, code);
     }
 }

@@ -13,7 +13,7 @@ fn a_wrapper_nobody_knows_hides_no_payload() {
     let gate = Gate::with_rules(rule).script("w", FORWARD).repository().file("new", "");
     let ran = gate.bash("./w git add -A; nice -n5 ./w setsid -w timeout 5 git add -A; true");
     ran.refused("git", 2);
-    assert_eq!(ran.argvs("git"), [["git", "add", "-A"], ["git", "add", "-A"]]);
+    assert!(ran.argvs("git").iter().all(|argv| *argv == ["git", "add", "-A"]), "{}", ran.story());
     for (wrapper, times) in [("w", 2), ("nice", 1), ("setsid", 1), ("timeout", 1)] {
         ran.admitted(wrapper, times);
     }

@@ -3,7 +3,7 @@
 //! Reading the trace checks what holds for every run: each exec is either admitted or refused, once; a refused one
 //! has no outcome; each admitted one has exactly one when the session has ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -128,12 +128,17 @@ impl Ran {
         self.events_for(name).iter().map(|event| strings(&event["argv"])).collect()
     }
 
-    /// Exactly so many execs of the program were asked for, and every one was refused, by a hook that meant it.
+    /// Exactly so many calls of the program were made, and every exec of it was refused, by a hook that meant it.
+    /// A shell that walks on along PATH after a refusal, as dash does, makes several execs of one call.
     #[track_caller]
     pub fn refused(&self, name: &str, times: usize) {
         let denied = self.denied();
         let of_it: Vec<_> = denied.iter().filter(|record| is_of(&record["event"], name)).collect();
-        assert_eq!(of_it.len(), times, "refusals of {name}\n{}", self.story());
+        let calls: BTreeSet<_> = of_it
+            .iter()
+            .map(|record| (record["event"]["pid"].as_i64(), strings(&record["event"]["argv"])))
+            .collect();
+        assert_eq!(calls.len(), times, "refused calls of {name}\n{}", self.story());
         for record in of_it {
             assert!(record["defect"].is_null(), "a real deny has no defect: {record}");
             assert!(record["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{record}");
