@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod argv;
+mod callers;
 mod failing_execs;
 mod git;
 mod interpreters;
