@@ -1,5 +1,5 @@
 //! Tests that cannot run here say so: printed, listed in `$SHELLGATE_SKIPS`, and a failure with
-//! `$SHELLGATE_MUST_RUN` (there, whatever a test needs has to be brought).
+//! `$SHELLGATE_MUST_RUN` when it is a program that they need: there, programs have to be brought.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -21,6 +21,9 @@ macro_rules! need {
 /// Where tests and the programs under test look: the system's folders, never a shim of a developer's home.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// What no set-up can bring: another run, another machine or another container has it.
+const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns"];
+
 /// Why it is not to be had here, if it is not.
 pub fn lacks(what: &str) -> Option<String> {
     match what {
@@ -40,12 +43,12 @@ pub fn lacks(what: &str) -> Option<String> {
     }
 }
 
-/// Says that the running test is skipped. Want of root is no failure: another run brings it.
+/// Says that the running test is skipped. Want of a program is a failure where everything must run.
 pub fn skip(what: &str, why: &str) {
     let thread = std::thread::current();
     let line = format!("{}: {why}\n", thread.name().unwrap_or("a test"));
     eprint!("skipped {line}");
-    assert!(std::env::var_os("SHELLGATE_MUST_RUN").is_none() || ["root", "x86_64"].contains(&what), "{why}");
+    assert!(std::env::var_os("SHELLGATE_MUST_RUN").is_none() || NOT_OURS.contains(&what), "{why}");
     if let Some(list) = std::env::var_os("SHELLGATE_SKIPS") {
         let list = OpenOptions::new().append(true).create(true).open(list);
         list.and_then(|mut list| list.write_all(line.as_bytes())).expect("the list of skips can be written");
