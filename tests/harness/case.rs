@@ -32,7 +32,7 @@ impl Gate {
     /// With a whole configuration; `{work}` in it stands for the folder the case runs in.
     pub fn with_config(config: &str) -> Self {
         let dir = tempfile::tempdir().expect("the temporary folder is writable");
-        #[expect(clippy::disallowed_methods, reason = "the expected path of a program is the canonical one")]
+        // The path that an event shows is the canonical one.
         let root = fs::canonicalize(dir.path()).expect("it was just made");
         for folder in ["work", "home"] {
             fs::create_dir(root.join(folder)).expect("the case's folder is writable");

@@ -47,6 +47,7 @@ const CHECKS: &[Check] = &[
     sources::has_a_telling_name,
     sources::unsafe_stays_in_its_folder,
     sources::modules_forbid_unsafe,
+    sources::judging_resolves_nothing_as_ourselves,
     sources::exceptions_state_a_reason,
     sources::nothing_is_left_undone,
     docs::links_resolve,

@@ -12,6 +12,8 @@ const LONGEST_TEST: usize = 600;
 const SILENT_NAMES: &[&str] = &["mod", "utils", "util", "helpers", "helper", "manager", "misc", "common"];
 /// The only folders with business in raw memory.
 const RAW: &[&str] = &["supervisor/src/sys", "supervisor/src/sys.rs", "ebpf"];
+/// Stages that look at a caller.
+const JUDGING: &[&str] = &["supervisor/src/capture", "supervisor/src/enrich", "supervisor/src/notify"];
 const NOTES: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME")];
 const MACROS: &[&str] = &[concat!("db", "g!("), concat!("to", "do!(")];
 
@@ -67,6 +69,20 @@ pub(super) fn modules_forbid_unsafe(tree: &Tree) -> Vec<Fault> {
     };
     let careless = tree.rust().filter(top).filter(|file| !file.text.contains("\n#![forbid(unsafe_code)]\n"));
     careless.map(|file| Fault::new(&file.path, 0, "does not say `#![forbid(unsafe_code)]`")).collect()
+}
+
+/// What is judged is resolved as the caller sees it: its root, cwd and mount namespace, never ours.
+pub(super) fn judging_resolves_nothing_as_ourselves(tree: &Tree) -> Vec<Fault> {
+    let ours = |line: &str| {
+        let code = line.split("//").next().unwrap_or(line);
+        code.contains("canonicalize(") || code.contains("path::absolute(")
+    };
+    let judging = |file: &&File| {
+        let test = file.path.iter().any(|part| part == "tests" || part == "tests.rs");
+        !test && JUDGING.iter().any(|stage| file.path.with_extension("").starts_with(stage))
+    };
+    let stages = tree.rust().filter(judging);
+    stages.flat_map(|file| lines_with(file, ours, "resolves a path in our own root and cwd")).collect()
 }
 
 /// A lint that is switched off says why.
@@ -189,6 +205,19 @@ mod tests {
             ("supervisor/src/a/part.rs", "//! x\n"),
         ];
         assert_eq!(faulty(modules_forbid_unsafe, &files), ["supervisor/src/b.rs:0"]);
+    }
+
+    #[test]
+    fn a_stage_that_resolves_a_path_as_ourselves_is_named() {
+        let call = "let path = path.canonicalize()?; // canonicalize(\n";
+        let files = [
+            ("supervisor/src/capture.rs", "// canonicalize(\n"),
+            ("supervisor/src/capture/path.rs", call),
+            ("supervisor/src/config.rs", call),
+            ("supervisor/src/enrich/tests.rs", call),
+        ];
+        let expected = ["supervisor/src/capture/path.rs:1"];
+        assert_eq!(faulty(judging_resolves_nothing_as_ourselves, &files), expected);
     }
 
     #[test]
