@@ -1,1 +1,17 @@
-//! The end-to-end harness.
+//! The end-to-end harness: given a policy, when this runs under `shellgate run`, then this status, these records.
+//!
+//! It trusts nothing the product says about itself but what stands in the trace and on disk. Every run, whatever
+//! it tests, is also checked for the bookkeeping that must always hold: see [`Ran`].
+#![forbid(unsafe_code)]
+
+mod case;
+mod need;
+mod program;
+mod ran;
+mod watched;
+
+pub use case::Gate;
+pub use need::{lacks, skip};
+pub use program::program;
+pub use ran::{Ran, strings};
+pub use watched::Finished;

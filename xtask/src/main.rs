@@ -1,4 +1,42 @@
-//! `cargo xtask …`: one verb a file.
+//! `cargo xtask …`: what a developer does more than once. One verb a file; a verb is a function from its
+//! arguments to success or one error that names what failed.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod lint;
+mod process;
+mod setup;
+mod test;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Parser;
+
+/// Developer tasks of shellgate.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Verb {
+    /// Format check, clippy with every warning an error, tidy.
+    Lint,
+    /// Check what CONTRIBUTING.md asks of files; says every fault with file and line.
+    Tidy,
+    /// Install what the tests need, where it is missing and we are allowed to.
+    Setup,
+    /// Set up, then run every test; as root, run the end-to-end tests a second time as an ordinary user.
+    Test(test::TestArgs),
+}
+
+fn main() -> Result<()> {
+    match Verb::parse() {
+        Verb::Lint => lint::run(&root()),
+        Verb::Tidy => tidy::run(&root()),
+        Verb::Setup => setup::run(),
+        Verb::Test(args) => test::run(&root(), &args),
+    }
+}
+
+/// The workspace, wherever cargo was called from.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}

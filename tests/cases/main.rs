@@ -1,0 +1,15 @@
+//! End-to-end cases, a file per subject. A test's doc comment starts with the id of the case it came from.
+#![forbid(unsafe_code)]
+
+mod argv;
+mod callers;
+mod failing_execs;
+mod git;
+mod interpreters;
+mod multi_call;
+mod naming;
+mod races;
+mod script_bodies;
+mod scripts;
+mod text;
+mod wrappers;

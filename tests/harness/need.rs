@@ -1,0 +1,60 @@
+//! Tests that cannot run here say so: printed, listed in `$SHELLGATE_SKIPS`, and a failure with
+//! `$SHELLGATE_MUST_RUN` when it is a program that they need: there, programs have to be brought.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+/// Returns from the test when one of these is not to be had: `root`, `x86_64`, `mount_ns`, or a program.
+#[macro_export]
+macro_rules! need {
+    ($($what:ident),+ $(,)?) => {
+        $(
+            if let Some(why) = $crate::lacks(stringify!($what)) {
+                return $crate::skip(stringify!($what), &why);
+            }
+        )+
+    };
+}
+
+/// Where tests and the programs under test look: the system's folders, never a shim of a developer's home.
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What no set-up can bring: another run, another machine or another container has it.
+const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns"];
+
+/// Why it is not to be had here, if it is not.
+pub fn lacks(what: &str) -> Option<String> {
+    match what {
+        "root" if is_root() => None,
+        "root" => Some("needs root".to_owned()),
+        "x86_64" if cfg!(target_arch = "x86_64") => None,
+        "x86_64" => Some("is about x86_64".to_owned()),
+        "mount_ns" => {
+            let unshared = Command::new("unshare").args(["-m", "true"]).env("PATH", PATH).output();
+            let works = unshared.is_ok_and(|done| done.status.success());
+            (!works).then(|| "cannot make a mount namespace here".to_owned())
+        }
+        program => {
+            let there = PATH.split(':').any(|folder| Path::new(folder).join(program).is_file());
+            (!there).then(|| format!("{program} is not installed"))
+        }
+    }
+}
+
+/// Says that the running test is skipped. Want of a program is a failure where everything must run.
+pub fn skip(what: &str, why: &str) {
+    let thread = std::thread::current();
+    let line = format!("{}: {why}\n", thread.name().unwrap_or("a test"));
+    eprint!("skipped {line}");
+    assert!(std::env::var_os("SHELLGATE_MUST_RUN").is_none() || NOT_OURS.contains(&what), "{why}");
+    if let Some(list) = std::env::var_os("SHELLGATE_SKIPS") {
+        let list = OpenOptions::new().append(true).create(true).open(list);
+        list.and_then(|mut list| list.write_all(line.as_bytes())).expect("the list of skips can be written");
+    }
+}
+
+pub(crate) fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}

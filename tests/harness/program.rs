@@ -1,0 +1,77 @@
+//! What a test runs that is not installed: the `shellgate` under test, and the small hostile C programs.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+use std::time::SystemTime;
+
+/// The binary under test: `$SHELLGATE_BIN`, else the one beside this test's own executable, built when it is
+/// missing or older than its sources.
+pub(crate) fn shellgate() -> &'static Path {
+    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
+        std::env::var_os("SHELLGATE_BIN").map_or_else(beside_us, |given| {
+            let given = PathBuf::from(given);
+            assert!(given.is_file(), "SHELLGATE_BIN names no file: {}", given.display());
+            given
+        })
+    });
+    &BINARY
+}
+
+fn beside_us() -> PathBuf {
+    let ourselves = std::env::current_exe().expect("a test has an executable");
+    let profile = ourselves.parent().and_then(Path::parent).expect("cargo puts tests in PROFILE/deps");
+    let binary = profile.join("shellgate");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in the workspace");
+    let built = fs::metadata(&binary).and_then(|facts| facts.modified()).ok();
+    let sources = ["supervisor", "common"].map(|part| newest(&root.join(part)));
+    if built.is_none_or(|built| sources.iter().any(|source| *source > built)) {
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(["build", "--quiet", "--package", "shellgate", "--target-dir"]);
+        cargo.arg(profile.parent().expect("a profile is in the target folder")).current_dir(root);
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo starts").success(), "shellgate does not build");
+    }
+    binary
+}
+
+fn newest(path: &Path) -> SystemTime {
+    let Ok(facts) = fs::metadata(path) else { return SystemTime::UNIX_EPOCH };
+    let own = if facts.is_file() {
+        facts.modified().unwrap_or(SystemTime::UNIX_EPOCH)
+    } else {
+        SystemTime::UNIX_EPOCH
+    };
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| newest(&entry.path())).fold(own, SystemTime::max)
+}
+
+/// The path of `programs/NAME.c`, compiled. Kept under a name of its content, so that tests of several processes
+/// share it.
+pub fn program(name: &str) -> PathBuf {
+    let sources = std::env::var_os("SHELLGATE_PROGRAMS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("programs"), PathBuf::from);
+    let source = sources.join(name).with_extension("c");
+    let text = fs::read(&source).unwrap_or_else(|error| panic!("cannot read {}: {error}", source.display()));
+    let mut hash = DefaultHasher::new();
+    text.hash(&mut hash);
+    let uid = nix::unistd::geteuid();
+    let folder = std::env::temp_dir().join(format!("shellgate-programs-{uid}/{:016x}", hash.finish()));
+    let compiled = folder.join(name);
+    if !compiled.exists() {
+        fs::create_dir_all(&folder).expect("the temporary folder is writable");
+        let thread = format!("{:?}", std::thread::current().id());
+        let fresh = folder.join(format!("{name}.{}.{thread}", std::process::id()));
+        let mut cc = Command::new("cc");
+        cc.args(["-O1", "-w", "-pthread", "-o"]).arg(&fresh).arg(&source);
+        let done = cc.output().expect("a C compiler is needed: cc does not start");
+        assert!(done.status.success(), "{}: {}", source.display(), String::from_utf8_lossy(&done.stderr));
+        fs::rename(&fresh, &compiled).expect("a rename in one folder");
+    }
+    compiled
+}

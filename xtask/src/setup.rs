@@ -1,0 +1,85 @@
+//! `cargo xtask setup`: what the tests call besides cargo. Installs with apt where that is possible and says
+//! what is missing where it is not; a test whose program is missing then skips, out loud.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::process::must;
+
+/// A file that must be somewhere in [`FOLDERS`] (or at this absolute path), and the Debian package that brings it.
+const NEEDED: &[(&str, &str)] = &[
+    ("cc", "gcc"),
+    ("/usr/include/stdio.h", "libc6-dev"),
+    ("bash", "bash"),
+    ("dash", "dash"),
+    ("busybox", "busybox-static"),
+    ("make", "make"),
+    ("git", "git"),
+    ("python3", "python3"),
+    ("perl", "perl"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
+    ("strace", "strace"),
+    ("gdb", "gdb"),
+    ("script", "bsdutils"),
+    ("setpriv", "util-linux"),
+    ("xz", "xz-utils"),
+    ("rg", "ripgrep"),
+];
+
+/// Where the tests look: the system's folders, never a shim of a developer's home.
+const FOLDERS: &[&str] =
+    &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/games"];
+
+pub(crate) fn run() -> Result<()> {
+    let missing = missing(has);
+    if missing.is_empty() {
+        eprintln!("setup: nothing is missing");
+        return Ok(());
+    }
+    if !is_root() || !has("apt-get") {
+        eprintln!("setup: tests that need them will skip; please install: {}", missing.join(" "));
+        return Ok(());
+    }
+    let quiet = |command: &mut Command| must(command.env("DEBIAN_FRONTEND", "noninteractive"));
+    quiet(Command::new("apt-get").args(["update", "-q"]))?;
+    quiet(Command::new("apt-get").args(["install", "-qy", "--no-install-recommends"]).args(&missing))
+}
+
+/// Who owns our own entry in /proc is who we are.
+pub(crate) fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|facts| facts.uid() == 0)
+}
+
+pub(crate) fn has(name: &str) -> bool {
+    FOLDERS.iter().any(|folder| Path::new(folder).join(name).is_file())
+}
+
+/// Packages of what is not there, each once.
+fn missing(has: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    let mut packages: Vec<_> =
+        NEEDED.iter().filter(|(file, _)| !has(file)).map(|(_, package)| *package).collect();
+    packages.dedup();
+    packages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_missing_is_installed() {
+        assert!(missing(|_| true).is_empty());
+        assert_eq!(missing(|name| name != "busybox"), ["busybox-static"]);
+        assert_eq!(missing(|_| false).len(), NEEDED.len());
+    }
+
+    #[test]
+    fn an_absolute_path_is_looked_up_as_it_is() {
+        assert!(has("/proc/self/stat"));
+        assert!(!has("/proc/self/no-such-file"));
+    }
+}
