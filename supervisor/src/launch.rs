@@ -41,8 +41,7 @@ pub struct Launched {
     pub front: wire::Packets,
     pub reports: reaper::Reports,
     go: OwnedFd,
-    /// What the command's process could not do for the tree's confinement, worth a warning.
-    pub warnings: Vec<String>,
+    pub confined: command::Confined,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -101,13 +100,13 @@ struct Parts {
     reaper: i32,
     reports: reaper::Reports,
     go: OwnedFd,
-    warnings: Vec<String>,
+    confined: command::Confined,
 }
 
 impl Parts {
     fn with(self, front: wire::Packets) -> Launched {
-        let Self { listener, command, reaper, reports, go, warnings } = self;
-        Launched { listener, command, reaper, front, reports, go, warnings }
+        let Self { listener, command, reaper, reports, go, confined } = self;
+        Launched { listener, command, reaper, front, reports, go, confined }
     }
 }
 
@@ -125,11 +124,11 @@ fn become_supervisor(plan: &Plan, front_pid: i32) -> Result<Parts, LaunchError> 
     let (reaper, reports) = reaper::start(plan, &theirs)?;
     drop(theirs);
     leave_the_terminal(plan)?;
-    let (listener, warnings) = command::take_listener(&ours)?;
+    let (listener, confined) = command::take_listener(&ours)?;
     let Some(reaper::Report::Command { pid }) = reports.receive() else {
         return Err(LaunchError::Filter("the reaper ended during the start".into()));
     };
-    Ok(Parts { listener, command: pid, reaper, reports, go: ours, warnings })
+    Ok(Parts { listener, command: pid, reaper, reports, go: ours, confined })
 }
 
 /// Holds none of the caller's pipes open and hears none of its terminal's signals. The command stays in the

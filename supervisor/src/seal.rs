@@ -105,16 +105,20 @@ pub struct SealError(pub String);
 
 /// The best seal that works here, by really trying; `wanted` allows only that one, and below `required` there is
 /// an error instead of a weaker seal. There is no running without one. Only before threads exist.
-pub fn choose(wanted: Option<Level>, required: Option<Level>) -> Result<Box<dyn Seal>, SealError> {
+pub fn choose(
+    wanted: Option<Level>,
+    required: Option<Level>,
+    wait_killable: bool,
+) -> Result<Box<dyn Seal>, SealError> {
     if wanted == Some(Level::Ebpf) || required == Some(Level::Ebpf) {
         return Err(SealError("the ebpf seal is not available here".into()));
     }
-    ptrace::PtraceSeal::probe().map(|seal| Box::new(seal) as Box<dyn Seal>)
+    ptrace::PtraceSeal::probe(wait_killable).map(|seal| Box::new(seal) as Box<dyn Seal>)
 }
 
 /// Every seal, best first, with what came of trying it.
 pub fn survey() -> Vec<(Level, Result<String, String>)> {
-    let ptrace = ptrace::PtraceSeal::probe()
+    let ptrace = ptrace::PtraceSeal::probe(true)
         .map(|_| "attaches to each exec for its duration".to_owned())
         .map_err(|error| error.to_string());
     vec![(Level::Ebpf, Err("not built in".into())), (Level::Ptrace, ptrace)]

@@ -117,7 +117,7 @@ struct Running {
 fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     // By really trying, and before any thread exists: the probe of the ptrace seal forks.
-    let seal = seal::choose(setup.seal, setup.require_seal).map_err(|error| text(&error))?;
+    let seal = seal::choose(setup.seal, setup.require_seal, launched.confined.wait_killable).map_err(|error| text(&error))?;
     raise_descriptor_limit();
     let listener = {
         let fd = launched.listener.try_clone().map_err(|error| text(&error))?;
@@ -134,7 +134,7 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     seal.records(Box::new(receive_records(&tracker, &ledger))).map_err(|error| text(&error))?;
     seal.enroll(launched.command).map_err(|error| text(&error))?;
     let mut warnings = setup.config.warnings.clone();
-    warnings.extend(launched.warnings.iter().cloned());
+    warnings.extend(launched.confined.warnings.iter().cloned());
     let started = Record::SessionStart {
         session_id: setup.dir.id.clone(),
         version: env!("CARGO_PKG_VERSION").into(),

@@ -109,7 +109,11 @@ pub fn read(tid: i32, raw: RawCall) -> Result<Result<Call, i32>, CaptureError> {
         Some(Text::TooLong) => return Ok(Err(libc::ENAMETOOLONG)),
         None => return Err(CaptureError::Unreadable { what: "the path", tid, addr: path }),
     };
-    let Some(argv) = reader.strings("argv", argv)? else { return Ok(Err(libc::E2BIG)) };
+    let Some(mut argv) = reader.strings("argv", argv)? else { return Ok(Err(libc::E2BIG)) };
+    if argv.is_empty() {
+        // Since 5.18 no program starts without a first word: the kernel puts an empty one there.
+        argv.push(Vec::new());
+    }
     let Some(envp) = reader.strings("envp", envp)? else { return Ok(Err(libc::E2BIG)) };
     Ok(Ok(Call { syscall, abi, dirfd, flags, path, argv, envp }))
 }

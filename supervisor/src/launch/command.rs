@@ -11,6 +11,8 @@ use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::{LaunchError, Plan, filter};
 use crate::sys::{process, seccomp};
 
@@ -40,9 +42,9 @@ pub(super) fn hand_over_pair() -> nix::Result<(OwnedFd, OwnedFd)> {
 /// Runs in the forked child; returns its exit status only when the command was not executed.
 pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
     let listener = match confine(plan) {
-        Ok((listener, warnings)) => {
+        Ok((listener, confined)) => {
             // Dropping the listener here closes our copy: the supervisor's must be the only one.
-            match give(hand_over, warnings.join("; ").as_bytes(), Some(&listener)) {
+            match give(hand_over, &confined.encode(), Some(&listener)) {
                 Ok(()) => drop(listener),
                 Err(_) => return super::front::FAILED,
             }
@@ -77,7 +79,22 @@ pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
     }
 }
 
-fn confine(plan: &Plan) -> Result<(OwnedFd, Vec<String>), LaunchError> {
+/// How the command's process was confined.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confined {
+    /// `WAIT_KILLABLE_RECV`: only a fatal signal ends a caller's wait for the reply.
+    pub wait_killable: bool,
+    /// What could not be done, worth a warning.
+    pub warnings: Vec<String>,
+}
+
+impl Confined {
+    fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+fn confine(plan: &Plan) -> Result<(OwnedFd, Confined), LaunchError> {
     let mut warnings = Vec::new();
     let mut mask = 0;
     let mut kept = Vec::new();
@@ -99,10 +116,10 @@ fn confine(plan: &Plan) -> Result<(OwnedFd, Vec<String>), LaunchError> {
     if let Err(reason) = scope_signals(plan.no_new_privs) {
         warnings.push(format!("the tree can signal processes outside it: {reason}"));
     }
-    let listener = install_filter()?;
+    let (listener, wait_killable) = install_filter()?;
     // The supervisor reads our memory at the first exec; the undumpable state we inherited forbids it.
     process::prctl(libc::PR_SET_DUMPABLE, 1, 0).map_err(LaunchError::system("become dumpable"))?;
-    Ok((listener, warnings))
+    Ok((listener, Confined { wait_killable, warnings }))
 }
 
 /// Landlock ABI 6: no signal from inside reaches a process outside, the supervisor above all. It also keeps
@@ -123,13 +140,13 @@ pub(super) fn scope_signals(no_new_privs: bool) -> Result<(), String> {
     }
 }
 
-fn install_filter() -> Result<OwnedFd, LaunchError> {
+fn install_filter() -> Result<(OwnedFd, bool), LaunchError> {
     // By really installing: kernels before 5.19 do not know the second flag and say EINVAL.
     let installed = match seccomp::install_listener(filter::FILTER, true) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            seccomp::install_listener(filter::FILTER, false)
+            seccomp::install_listener(filter::FILTER, false).map(|listener| (listener, false))
         }
-        other => other,
+        other => other.map(|listener| (listener, true)),
     };
     installed.map_err(|error| {
         LaunchError::Filter(match error.raw_os_error() {
@@ -154,15 +171,13 @@ pub(super) fn give(socket: &OwnedFd, text: &[u8], listener: Option<&OwnedFd>) ->
     let fds: Vec<i32> = listener.iter().map(|fd| fd.as_raw_fd()).collect();
     let rights = [ControlMessage::ScmRights(&fds)];
     let control: &[ControlMessage<'_>] = if fds.is_empty() { &[] } else { &rights };
-    // An empty packet would look like the end of the socket.
-    let body = [&b"."[..], text].concat();
-    sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(&body)], control, MsgFlags::MSG_NOSIGNAL, None)?;
+    sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(text)], control, MsgFlags::MSG_NOSIGNAL, None)?;
     Ok(())
 }
 
-/// The supervisor's side: the listener, and what could not be confined.
-pub(super) fn take_listener(socket: &OwnedFd) -> Result<(OwnedFd, Vec<String>), LaunchError> {
-    let mut text = [0; 2048];
+/// The supervisor's side: the listener, and how the tree is confined.
+pub(super) fn take_listener(socket: &OwnedFd) -> Result<(OwnedFd, Confined), LaunchError> {
+    let mut text = [0; 4096];
     let mut control = nix::cmsg_space!(i32);
     let mut parts = [IoSliceMut::new(&mut text)];
     let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_CMSG_CLOEXEC)
@@ -171,17 +186,20 @@ pub(super) fn take_listener(socket: &OwnedFd) -> Result<(OwnedFd, Vec<String>), 
     let mut listener = None;
     for part in message.cmsgs().map_err(LaunchError::nix("read the hand-over"))? {
         if let ControlMessageOwned::ScmRights(fds) = part {
-            listener = fds.first().copied();
+            listener = fds.first().copied().map(process::own_descriptor);
         }
     }
-    let said = String::from_utf8_lossy(text.get(1..len).unwrap_or_default()).into_owned();
-    match listener {
-        Some(fd) => Ok((process::own_descriptor(fd), said.split("; ").filter(|part| !part.is_empty()).map(Into::into).collect())),
-        None if said.is_empty() => {
-            Err(LaunchError::Filter("the command's process ended before it installed the filter".into()))
-        }
-        None => Err(LaunchError::Filter(said)),
-    }
+    let said = &text[..len];
+    let Some(listener) = listener else {
+        return Err(LaunchError::Filter(if said.is_empty() {
+            "the command's process ended before it installed the filter".into()
+        } else {
+            String::from_utf8_lossy(said).into_owned()
+        }));
+    };
+    let confined = serde_json::from_slice(said)
+        .map_err(|error| LaunchError::Filter(format!("the hand-over is not readable: {error}")))?;
+    Ok((listener, confined))
 }
 
 fn wait_for_word(socket: &OwnedFd) -> bool {

@@ -35,6 +35,12 @@ pub const I386: ExecNumbers = ExecNumbers { execve: 11, execveat: 358 };
 pub const AARCH64: ExecNumbers = ExecNumbers { execve: 221, execveat: 281 };
 pub const ARM: ExecNumbers = ExecNumbers { execve: 11, execveat: 387 };
 
+/// Whether a number is an exec call of any ABI that this host has.
+pub fn is_exec(number: u64) -> bool {
+    let abis = if cfg!(target_arch = "aarch64") { [AARCH64, ARM] } else { [X86_64, I386] };
+    abis.iter().any(|abi| number == u64::from(abi.execve) || number == u64::from(abi.execveat))
+}
+
 /// Bit 30 marks an x32 call, which shares its architecture value with x86_64.
 const X32_BIT: u32 = 0x4000_0000;
 

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 
+use crate::launch::filter;
 use crate::seal::{Armed, Expectation, Fate, Identity, KernelRecord, Level, Seal, SealError};
 use crate::sys::process::{self, Fork, Waited};
 
@@ -13,11 +14,15 @@ use crate::sys::process::{self, Fork, Waited};
 const WAIT: i32 = libc::__WALL | libc::__WNOTHREAD;
 
 #[derive(Debug)]
-pub struct PtraceSeal;
+pub struct PtraceSeal {
+    /// Only a fatal signal ends a caller's wait for the reply (`WAIT_KILLABLE_RECV`), so that it can be asked to
+    /// stop before the reply, and then stops right behind a failed exec with the errno still in its register.
+    killable: bool,
+}
 
 impl PtraceSeal {
     /// Tries on a child of our own whether tracing is permitted here. Only before threads exist.
-    pub fn probe() -> Result<Self, SealError> {
+    pub fn probe(killable: bool) -> Result<Self, SealError> {
         let failed = |error: io::Error| SealError(format!("ptrace is not permitted here: {error}"));
         let (ready, told) = nix::unistd::pipe().map_err(|errno| failed(errno.into()))?;
         let child = match process::fork().map_err(failed)? {
@@ -35,7 +40,7 @@ impl PtraceSeal {
         let seized = process::ptrace_seize(child, libc::PTRACE_O_EXITKILL);
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(child), nix::sys::signal::Signal::SIGKILL);
         let _ = process::wait(child, libc::__WALL);
-        seized.map(|()| Self).map_err(failed)
+        seized.map(|()| Self { killable }).map_err(failed)
     }
 }
 
@@ -57,7 +62,11 @@ impl Seal for PtraceSeal {
             };
             SealError(format!("cannot attach to thread {tid} for the exec: {why}"))
         })?;
-        Ok(Box::new(Attached { expectation: expectation.clone(), done: false }))
+        if self.killable {
+            // Fails only when the thread is gone, which the reply will show.
+            let _ = process::ptrace_interrupt(tid);
+        }
+        Ok(Box::new(Attached { expectation: expectation.clone(), asked_to_stop: self.killable, done: false }))
     }
 
     fn records(&self, _sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError> {
@@ -76,6 +85,7 @@ fn tracer_of(tid: i32) -> String {
 
 struct Attached {
     expectation: Expectation,
+    asked_to_stop: bool,
     done: bool,
 }
 
@@ -83,9 +93,11 @@ impl Armed for Attached {
     fn settle(mut self: Box<Self>) -> Fate {
         self.done = true;
         let tid = self.expectation.target.tid;
-        // When the exec fails, the thread stops on its way back to user mode and shows the errno; when it
-        // succeeds, the exec stop comes first and detaching forgets the request.
-        let _ = process::ptrace_interrupt(tid);
+        // A failed exec stops on its way back to user mode; a successful one stops at the exec first, and
+        // detaching forgets the request.
+        if !self.asked_to_stop {
+            let _ = process::ptrace_interrupt(tid);
+        }
         self.await_exec(tid)
     }
 }
@@ -103,13 +115,17 @@ impl Attached {
         if event == libc::PTRACE_EVENT_EXEC {
             return self.verify(waited.pid);
         }
-        let returned = process::ptrace_return_value(waited.pid).unwrap_or(0);
+        let returned = process::ptrace_syscall_result(waited.pid).ok();
         // A job-control stop takes effect again once we are gone; a signal on its way in must be passed on.
         let _ = process::ptrace_detach(waited.pid, if event == 0 { signal } else { 0 });
-        match -returned {
-            // ERESTARTSYS and its kin: interrupted, the call will be made again.
-            512..=530 => Fate::Gone,
-            errno @ 1..512 => Fate::Failed { errno: Some(errno as i32) },
+        match returned {
+            // It may have gone on to another call before it stopped.
+            Some((number, value)) if filter::is_exec(number) => match -value {
+                // ERESTARTSYS and its kin: interrupted, the call will be made again.
+                512..=530 => Fate::Gone,
+                errno @ 1..512 => Fate::Failed { errno: Some(errno as i32) },
+                _ => Fate::Failed { errno: None },
+            },
             _ => Fate::Failed { errno: None },
         }
     }
@@ -139,7 +155,8 @@ impl Attached {
 }
 
 impl Drop for Attached {
-    /// The reply never reached the caller: let go of it.
+    /// The reply was a refusal or never reached the caller: let go of it. Only after the reply, for which a
+    /// caller waits uninterruptibly.
     fn drop(&mut self) {
         if self.done {
             return;

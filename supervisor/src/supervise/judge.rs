@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::memo::Claim;
 use super::{Session, refusal};
+use crate::capture::program::Format;
 use crate::capture::{self, Attempt, CaptureError, Captured};
 use crate::config::OnFailure;
 use crate::enrich::describe::{self, Context};
@@ -120,7 +121,6 @@ impl Session {
         if let Err(error) = self.ledger.trace.write(&Record::Shell { event: event.clone(), answers: answers.clone() })
             && self.trace_on_failure == OnFailure::Refuse
         {
-            drop(armed);
             self.tracker.withdraw(seq);
             let refusal = Refusal {
                 hook: "trace".into(),
@@ -128,12 +128,14 @@ impl Session {
                 defect: Some(Defect::Trace),
                 detail: Some(error.to_string()),
             };
-            return self.refuse(notification, target, *event, refusal, answers, libc::EPERM);
+            self.refuse(notification, target, *event, refusal, answers, libc::EPERM);
+            // Letting go waits for the caller, which waits for the reply.
+            return drop(armed);
         }
         self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
         self.ledger.counts.allowed.fetch_add(1, Ordering::Relaxed);
         match notification.proceed() {
-            Sent::Delivered => self.tracker.fate(seq, armed.settle()),
+            Sent::Delivered => self.tracker.fate(seq, told(armed.settle(), attempt)),
             Sent::TooLate => {
                 drop(armed);
                 self.tracker.fate(seq, Fate::Gone);
@@ -214,6 +216,16 @@ impl Session {
 
     fn next_seq(&self) -> u64 {
         self.last_seq.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+/// What a file that no handler takes fails with is known even where the caller was too fast to show it.
+fn told(fate: Fate, attempt: &Attempt) -> Fate {
+    match fate {
+        Fate::Failed { errno: None } if attempt.program.format == Format::Unknown => {
+            Fate::Failed { errno: Some(libc::ENOEXEC) }
+        }
+        fate => fate,
     }
 }
 

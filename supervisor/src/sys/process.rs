@@ -87,18 +87,13 @@ pub fn ptrace_interrupt(tid: i32) -> io::Result<()> {
     ptrace(libc::PTRACE_INTERRUPT, tid, 0)
 }
 
-/// Lets a stopped thread go on, with `signal` delivered (0: none).
-pub fn ptrace_cont(tid: i32, signal: i32) -> io::Result<()> {
-    ptrace(libc::PTRACE_CONT, tid, signal as u64)
-}
-
 /// Detaches a stopped thread, with `signal` delivered (0: none).
 pub fn ptrace_detach(tid: i32, signal: i32) -> io::Result<()> {
     ptrace(libc::PTRACE_DETACH, tid, signal as u64)
 }
 
-/// The value of the system call that a stopped thread has just finished.
-pub fn ptrace_return_value(tid: i32) -> io::Result<i64> {
+/// Number and result of the last system call of a stopped thread.
+pub fn ptrace_syscall_result(tid: i32) -> io::Result<(u64, i64)> {
     let mut regs = std::mem::MaybeUninit::<libc::user_regs_struct>::zeroed();
     let mut slot =
         libc::iovec { iov_base: regs.as_mut_ptr().cast(), iov_len: size_of::<libc::user_regs_struct>() };
@@ -107,15 +102,15 @@ pub fn ptrace_return_value(tid: i32) -> io::Result<i64> {
     // SAFETY: plain numbers, zeroed above; a 32-bit thread fills less and keeps the rest zero.
     let regs = unsafe { regs.assume_init() };
     #[cfg(target_arch = "x86_64")]
-    let value = if slot.iov_len == size_of::<libc::user_regs_struct>() {
-        regs.rax as i64
+    let (number, value) = if slot.iov_len == size_of::<libc::user_regs_struct>() {
+        (regs.orig_rax, regs.rax as i64)
     } else {
-        // A 32-bit register set: eax is its seventh word (`struct user_regs_struct32`).
-        i64::from((regs.r12 & 0xffff_ffff) as u32 as i32)
+        // A 32-bit register set (`struct user_regs_struct32`): eax is its seventh word, orig_eax its twelfth.
+        (regs.rbx >> 32, i64::from((regs.r12 & 0xffff_ffff) as u32 as i32))
     };
     #[cfg(target_arch = "aarch64")]
-    let value = regs.regs[0] as i64;
-    Ok(value)
+    let (number, value) = (regs.regs[8], regs.regs[0] as i64);
+    Ok((number, value))
 }
 
 /// Makes `fd` the standard descriptor `target` (0, 1 or 2).
