@@ -8,6 +8,7 @@ pub mod memory;
 pub mod pidfd;
 pub mod process;
 pub mod seccomp;
+pub mod startup;
 
 use std::io;
 

@@ -39,6 +39,7 @@ impl Session {
             // What was read belongs to nobody any more.
             return;
         }
+        let _open = self.open.read();
         let seq = self.next_seq();
         let event = describe::unreadable(&self.id, seq, notification.tid, &error.to_string());
         let target = Target { tid: notification.tid, pid: notification.tid };
@@ -72,6 +73,7 @@ impl Session {
                 (event, judgement)
             }
         };
+        let open = self.open.read();
         if !notification.is_live() {
             if !exists(attempt.target) {
                 self.memo.forget(attempt.target);
@@ -85,7 +87,7 @@ impl Session {
             Verdict::Refused(refusal) => {
                 self.refuse(notification, attempt.target, event, refusal, answers, libc::EPERM);
             }
-            Verdict::None => self.release(notification, attempt, event, answers),
+            Verdict::None => self.release(notification, attempt, event, answers, open),
         }
     }
 
@@ -96,6 +98,7 @@ impl Session {
         attempt: &Attempt,
         event: Event,
         answers: Vec<crate::hooks::Answer>,
+        open: impl Sized,
     ) {
         let seq = event.seq;
         let target = attempt.target;
@@ -134,7 +137,9 @@ impl Session {
         }
         self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
         self.ledger.counts.allowed.fetch_add(1, Ordering::Relaxed);
-        match notification.proceed() {
+        let sent = notification.proceed();
+        drop(open);
+        match sent {
             Sent::Delivered => self.tracker.fate(seq, told(armed.settle(), attempt)),
             Sent::TooLate => {
                 drop(armed);
@@ -211,7 +216,8 @@ impl Session {
             at = next;
             next = capture::process::read(at).map_or(0, |process| process.ppid);
         }
-        Vec::new()
+        // An orphan's parents are gone; the tree's first program is still its ancestor.
+        self.tracker.root().into_iter().collect()
     }
 
     fn next_seq(&self) -> u64 {
