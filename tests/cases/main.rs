@@ -8,6 +8,7 @@ mod git;
 mod interpreters;
 mod multi_call;
 mod naming;
+mod notifications;
 mod races;
 mod script_bodies;
 mod scripts;

@@ -5,13 +5,17 @@
 #![forbid(unsafe_code)]
 
 mod case;
+mod live;
 mod need;
 mod program;
 mod ran;
+mod terminal;
 mod watched;
 
 pub use case::Gate;
+pub use live::{Leftover, Live, children, gone, only_child, running, signal, state, status_field, until};
 pub use need::{lacks, skip};
 pub use program::program;
 pub use ran::{Ran, strings};
+pub use terminal::Terminal;
 pub use watched::Finished;
