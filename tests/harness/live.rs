@@ -52,7 +52,9 @@ impl Live {
     /// The supervisor's first child.
     #[track_caller]
     pub fn reaper(&self) -> i32 {
-        only_child(self.supervisor())
+        // Hooks are children too, and later ones.
+        let children = children(self.supervisor());
+        children.into_iter().min_by_key(|pid| (started(*pid), *pid)).expect("it lives as long as the tree")
     }
 
     /// The reaper's first child.
@@ -196,6 +198,12 @@ fn stat(pid: i32) -> Option<(char, i32)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut words = text.rsplit_once(") ")?.1.split(' ');
     Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
+}
+
+/// When it started, in ticks since the machine did.
+fn started(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
 
 /// `/proc/PID/stat`'s letter, `None` when there is no such process or it is dead.

@@ -110,6 +110,10 @@ impl Session {
         let armed = match armed {
             Ok(armed) => armed,
             Err(detail) => {
+                if !notification.is_live() && !exists(target) {
+                    let judgement = Judgement { verdict: Verdict::None, answers };
+                    return self.caller_gone(event, judgement);
+                }
                 let refusal = Refusal {
                     hook: "seal".into(),
                     reason: format!("the verdict could not be sealed: {detail}"),
@@ -169,7 +173,11 @@ impl Session {
     /// The caller was killed while its call was judged. It ran nothing, and the trace says what was decided.
     fn caller_gone(&self, event: Event, judgement: Judgement) {
         match judgement.verdict {
-            Verdict::Refused(refusal) => {
+            Verdict::Refused(mut refusal) => {
+                if refusal.defect.is_some() {
+                    // Most likely because nobody waits for the answer any more.
+                    refusal.reason = "the caller ended while its call was judged".into();
+                }
                 self.count_refusal(&refusal);
                 self.ledger.note(&denied(event, refusal, judgement.answers));
             }
