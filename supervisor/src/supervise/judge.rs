@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::memo::Claim;
+use super::memo::{Claim, Slot};
 use super::{Session, refusal};
 use crate::capture::program::Format;
 use crate::capture::{self, Attempt, CaptureError, Captured};
@@ -57,49 +57,63 @@ impl Session {
             return;
         }
         let claim = self.memo.claim(attempt);
-        let (event, judgement) = match claim {
+        let (slot, (event, judgement)) = match claim {
             // A signal interrupted the wait and the same call came again: it has been judged, or is being.
-            Claim::Theirs(judged) => match judged.wait(&|| notification.is_live()) {
-                Some(judged) => judged,
+            Claim::Theirs(slot) => match slot.wait(&|| notification.is_live()) {
+                Some(judged) => (slot, judged),
                 None => return,
             },
-            Claim::Ours(slot) => {
+            Claim::Ours { slot, abandoned } => {
+                if let Some(seq) = abandoned {
+                    self.tracker.fate(seq, Fate::Gone);
+                }
                 let event = self.describe(attempt);
                 let mut judgement = self.gate.judge(&event, &|| is_wanted(&notification, attempt.target));
                 if judgement.verdict == Verdict::None && !attempt.program.is_unchanged() {
                     judgement.verdict = Verdict::Refused(changed(&event));
                 }
                 slot.fill((event.clone(), judgement.clone()));
-                (event, judgement)
+                (slot, (event, judgement))
             }
         };
         let open = self.open.read();
         if !notification.is_live() {
             if !exists(attempt.target) {
-                self.memo.forget(attempt.target);
-                self.caller_gone(event, judgement);
+                self.memo.forget(attempt.target, &slot);
+                if slot.record() {
+                    self.caller_gone(event, judgement);
+                } else {
+                    self.tracker.fate(event.seq, Fate::Gone);
+                }
             }
             return;
         }
-        self.memo.forget(attempt.target);
         let Judgement { verdict, answers } = judgement;
         match verdict {
             Verdict::Refused(refusal) => {
+                slot.record();
+                self.memo.forget(attempt.target, &slot);
                 self.refuse(notification, attempt.target, event, refusal, answers, libc::EPERM);
             }
-            Verdict::None => self.release(notification, attempt, event, answers, open),
+            Verdict::None => {
+                if self.release(notification, attempt, event, answers, &slot, open) {
+                    self.memo.forget(attempt.target, &slot);
+                }
+            }
         }
     }
 
-    /// Seal, record, reply, in this order: nothing runs that is not sealed and written down.
+    /// Seal, record, reply, in this order: nothing runs that is not sealed and written down. False when a signal
+    /// came before the reply: the caller makes the same call again, and has its answer.
     fn release(
         &self,
         notification: Notification,
         attempt: &Attempt,
         event: Event,
         answers: Vec<crate::hooks::Answer>,
+        slot: &Slot,
         open: impl Sized,
-    ) {
+    ) -> bool {
         let seq = event.seq;
         let target = attempt.target;
         let armed = self
@@ -107,49 +121,80 @@ impl Session {
             .watch(target.pid)
             .map_err(|error| format!("cannot watch process {}: {error}", target.pid))
             .and_then(|()| self.seal.arm(&predict::predict(seq, attempt)).map_err(|error| error.to_string()));
+        let first = slot.record();
         let armed = match armed {
             Ok(armed) => armed,
             Err(detail) => {
-                if !notification.is_live() && !exists(target) {
-                    let judgement = Judgement { verdict: Verdict::None, answers };
-                    return self.caller_gone(event, judgement);
-                }
-                let refusal = Refusal {
-                    hook: "seal".into(),
-                    reason: format!("the verdict could not be sealed: {detail}"),
-                    defect: Some(Defect::Seal),
-                    detail: Some(detail),
-                };
-                return self.refuse(notification, target, event, refusal, answers, libc::EPERM);
+                self.unsealed(notification, target, event, answers, first, detail);
+                return true;
             }
         };
-        let event = Box::new(event);
-        self.tracker.admit(event.clone());
-        if let Err(error) = self.ledger.trace.write(&Record::Shell { event: event.clone(), answers: answers.clone() })
-            && self.trace_on_failure == OnFailure::Refuse
-        {
+        if first && let Err(error) = self.admit(&event, &answers) {
             self.tracker.withdraw(seq);
             let refusal = Refusal {
                 hook: "trace".into(),
                 reason: "the trace cannot be written, and what is not recorded does not run".into(),
                 defect: Some(Defect::Trace),
-                detail: Some(error.to_string()),
+                detail: Some(error),
             };
-            self.refuse(notification, target, *event, refusal, answers, libc::EPERM);
+            self.refuse(notification, target, event, refusal, answers, libc::EPERM);
             // Letting go waits for the caller, which waits for the reply.
-            return drop(armed);
+            drop(armed);
+            return true;
         }
-        self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
-        self.ledger.counts.allowed.fetch_add(1, Ordering::Relaxed);
-        let sent = notification.proceed();
+        let sent = slot.reply(|| notification.proceed());
         drop(open);
         match sent {
             Sent::Delivered => self.tracker.fate(seq, told(armed.settle(), attempt)),
             Sent::TooLate => {
                 drop(armed);
+                if exists(target) {
+                    return false;
+                }
                 self.tracker.fate(seq, Fate::Gone);
             }
         }
+        true
+    }
+
+    fn admit(&self, event: &Event, answers: &[crate::hooks::Answer]) -> Result<(), String> {
+        let event = Box::new(event.clone());
+        self.tracker.admit(event.clone());
+        if let Err(error) = self.ledger.trace.write(&Record::Shell { event, answers: answers.to_vec() })
+            && self.trace_on_failure == OnFailure::Refuse
+        {
+            return Err(error.to_string());
+        }
+        self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
+        self.ledger.counts.allowed.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn unsealed(
+        &self,
+        notification: Notification,
+        target: Target,
+        event: Event,
+        answers: Vec<crate::hooks::Answer>,
+        first: bool,
+        detail: String,
+    ) {
+        if !first {
+            // Admitted before a signal came; it fails now, and the trace says so.
+            tracing::error!(seq = event.seq, "{detail}");
+            let _ = notification.fail(libc::EPERM);
+            return self.tracker.fate(event.seq, Fate::Failed { errno: Some(libc::EPERM) });
+        }
+        if !notification.is_live() && !exists(target) {
+            return self.caller_gone(event, Judgement { verdict: Verdict::None, answers });
+        }
+        let refusal = Refusal {
+            hook: "seal".into(),
+            reason: format!("the verdict could not be sealed: {detail}"),
+            defect: Some(Defect::Seal),
+            detail: Some(detail),
+        };
+        self.refuse(notification, target, event, refusal, answers, libc::EPERM);
     }
 
     fn refuse(
