@@ -88,6 +88,11 @@ impl Live {
         until(&format!("a record: {what}"), || so(&self.records()));
     }
 
+    /// What came on stdout so far.
+    pub fn stdout(&self) -> String {
+        self.run.stdout_so_far()
+    }
+
     /// Waits until the command has closed the pipe that is its stdout.
     #[track_caller]
     pub fn stdout_ends(&self) {
