@@ -12,7 +12,7 @@ fn terminals() -> [(Terminal, &'static str); 3] {
 #[test]
 fn the_command_decides_about_control_c() {
     for (mut terminal, gate) in terminals() {
-        terminal.line(&format!("{gate}sh -c 'trap \"echo go\"\"t; exit 3\" INT; echo u\"\"p; sleep 60'"));
+        terminal.line(&format!("{gate}sh -c 'trap \"echo go\"\"t; exit 3\" INT; echo u\"\"p; read x'"));
         terminal.shows("up\r\n");
         terminal.type_keys("\x03");
         terminal.shows("got");
@@ -40,14 +40,16 @@ fn control_z_stops_both_and_fg_continues_both() {
         terminal.line("hello");
         terminal.shows("read hello");
         // Twice in a row, and killed while it stands still.
-        terminal.line(&format!("{gate}sh -c 'echo $$ > pid; echo u\"\"p; read x; read y'"));
-        terminal.shows("up\r\n");
-        for _ in 0..2 {
+        terminal.line(&format!("{gate}sh -c 'echo $$ > pid; while read x; do echo g\"\"ot $x; done'"));
+        for turn in ["one", "two"] {
+            terminal.line(turn);
+            terminal.shows(&format!("got {turn}"));
             terminal.type_keys("\x1a");
             terminal.shows("Stopped");
             terminal.line("fg");
-            terminal.shows("read x");
         }
+        terminal.line("three");
+        terminal.shows("got three");
         terminal.type_keys("\x1a");
         terminal.shows("Stopped");
         terminal.line("kill -9 $(cat pid); wait; echo gone''.");
@@ -58,26 +60,23 @@ fn control_z_stops_both_and_fg_continues_both() {
 /// H02
 #[test]
 fn a_command_that_another_process_continues_takes_its_front_along() {
-    let mut terminal = Gate::open().terminal();
-    terminal.line("gate sh -c 'echo $$ > pid; echo u\"\"p; read x; echo r\"\"ead $x'");
+    let mut terminal = Gate::open().pipe("go").terminal();
+    terminal.line("gate sh -c 'echo $$ > pid; echo u\"\"p; read x < go; exit 4'");
     terminal.shows("up\r\n");
     let command = std::fs::read_to_string(terminal.work().join("pid")).expect("written");
     let command: i32 = command.trim().parse().expect("a pid");
-    terminal.line("hello");
     signal(command, Signal::SIGSTOP);
     terminal.shows("Stopped");
     signal(command, Signal::SIGCONT);
-    terminal.line("wait; echo st''$?");
-    terminal.shows("st");
-    terminal.line("exit");
-    terminal.finish();
+    terminal.line("(echo > go &); wait %1; echo st''$?");
+    terminal.shows("st4");
 }
 
 /// H06
 #[test]
 fn a_new_window_size_reaches_the_command_also_after_a_stop() {
     for (mut terminal, gate) in terminals() {
-        terminal.line(&format!("{gate}bash -c 'trap \"stty size\" WINCH; echo u\"\"p; while :; do sleep 0.02; done'"));
+        terminal.line(&format!("{gate}bash -c 'trap \"stty size\" WINCH; echo u\"\"p; while read x; do stty size; done'"));
         terminal.shows("up\r\n");
         terminal.resize(30, 100);
         terminal.shows("30 100");
@@ -85,8 +84,9 @@ fn a_new_window_size_reaches_the_command_also_after_a_stop() {
         terminal.shows("Stopped");
         terminal.resize(40, 120);
         terminal.line("fg");
+        terminal.line("");
         terminal.shows("40 120");
-        terminal.type_keys("\x03");
+        terminal.type_keys("\x04");
         terminal.line("echo do''ne");
         terminal.shows("done");
     }
@@ -98,14 +98,15 @@ fn job_control_works_inside() {
     for (mut terminal, gate) in terminals() {
         terminal.line(&format!("PS1='in> ' {gate}bash --norc --noediting -i"));
         terminal.shows("in> ");
-        terminal.line("sleep 60");
-        terminal.shows("sleep 60");
+        terminal.line("sh -c 'echo u\"\"p; while read x; do echo g\"\"ot $x; done'");
+        terminal.shows("up\r\n");
         terminal.type_keys("\x1a");
         terminal.shows("Stopped");
-        terminal.line("bg; jobs");
-        terminal.shows("Running");
+        terminal.line("jobs");
+        terminal.shows("Stopped");
         terminal.line("fg");
-        terminal.shows("fg");
+        terminal.line("in");
+        terminal.shows("got in");
         terminal.type_keys("\x03");
         terminal.line("echo in''ner $?");
         terminal.shows("inner 130");
@@ -198,10 +199,10 @@ fn a_full_screen_editor_works_and_outlives_the_supervisor() {
 
 /// H01, H05
 #[test]
-fn the_hang_up_of_the_terminal_reaches_a_command_that_left_the_foreground() {
+fn the_hang_up_of_a_terminal_whose_session_we_lead_reaches_the_command() {
     let mut terminal = Gate::open()
         .pipe("never")
-        .lead(["bash", "-mc", "trap 'echo hup > HUP; exit 4' HUP; echo u\"\"p; read x < never & wait $!"]);
+        .lead(["bash", "-c", "trap 'echo hup > HUP; exit 4' HUP; echo u\"\"p; read x < never"]);
     terminal.shows("up");
     terminal.hang_up();
     let ran = terminal.finish();

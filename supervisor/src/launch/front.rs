@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{self, SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
-use nix::unistd::{Pid, getpgid, getpgrp};
+use nix::unistd::Pid;
 
 use super::LaunchError;
 use super::wire::{Packets, ToFront};
@@ -16,15 +16,10 @@ use crate::sys::pidfd;
 /// Exit status when shellgate itself failed.
 pub const FAILED: u8 = 125;
 
-struct Command {
-    pid: i32,
-    handle: OwnedFd,
-}
-
 pub(super) fn run(supervisor: &Packets, supervisor_pid: i32) -> Result<u8, LaunchError> {
     let signals = SignalFd::with_flags(&SigSet::all(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .map_err(LaunchError::nix("read signals from a descriptor"))?;
-    let mut command: Option<Command> = None;
+    let mut command: Option<OwnedFd> = None;
     let mut status = None;
     loop {
         let (from_supervisor, from_signals) = wait_for(supervisor.as_fd(), &signals)?;
@@ -40,7 +35,7 @@ pub(super) fn run(supervisor: &Packets, supervisor_pid: i32) -> Result<u8, Launc
         if from_supervisor {
             match supervisor.receive() {
                 Some(ToFront::Started { command: pid }) => {
-                    command = pidfd::open(pid).ok().map(|handle| Command { pid, handle });
+                    command = pidfd::open(pid).ok();
                 }
                 Some(ToFront::Failed(reason)) => {
                     eprintln!("shellgate: {reason}");
@@ -75,9 +70,9 @@ fn wait_for(other: std::os::fd::BorrowedFd<'_>, signals: &SignalFd) -> Result<(b
 
 /// The supervisor died. Nothing can be executed any more (the kernel answers ENOSYS); what runs is waited for
 /// so that the terminal comes back in order.
-fn orphaned(command: &Command, signals: &SignalFd) -> Result<u8, LaunchError> {
+fn orphaned(command: &OwnedFd, signals: &SignalFd) -> Result<u8, LaunchError> {
     loop {
-        let (ended, from_signals) = wait_for(command.handle.as_fd(), signals)?;
+        let (ended, from_signals) = wait_for(command.as_fd(), signals)?;
         if ended {
             return Ok(FAILED);
         }
@@ -98,15 +93,15 @@ fn sent_by_a_process(info: &siginfo) -> bool {
 
 /// A signal from the terminal has reached the command as well when it is in our process group; one that a
 /// process sent to us reached only us.
-fn pass_on(command: &Command, info: &siginfo) {
+fn pass_on(command: &OwnedFd, info: &siginfo) {
     let signal = info.ssi_signo as i32;
     let ours_alone = matches!(signal, libc::SIGCHLD | libc::SIGPIPE | libc::SIGTTIN | libc::SIGTTOU);
-    // The hang-up of a terminal is told to its session's leader, whatever the foreground is. If that is us, the
-    // command would have been it.
+    // The kernel tells the hang-up of a terminal to its session's leader alone, with a SIGCONT in case it was
+    // stopped. If that is us, it would have been the command.
     let hangs_up =
-        || signal == libc::SIGHUP && getpgid(Some(Pid::from_raw(command.pid))) != Ok(getpgrp());
+        || matches!(signal, libc::SIGHUP | libc::SIGCONT) && nix::unistd::getsid(None) == Ok(Pid::this());
     if !ours_alone && (sent_by_a_process(info) || hangs_up()) {
-        let _ = pidfd::send_signal(command.handle.as_fd(), signal);
+        let _ = pidfd::send_signal(command.as_fd(), signal);
     }
 }
 
