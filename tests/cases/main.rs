@@ -7,6 +7,7 @@ mod failing_execs;
 mod git;
 mod interpreters;
 mod lifecycle;
+mod many;
 mod multi_call;
 mod naming;
 mod notifications;

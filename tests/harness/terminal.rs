@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -12,7 +13,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, poll};
-use nix::pty::{Winsize, openpty};
+use nix::fcntl::OFlag;
+use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::sys::termios::{Termios, tcgetattr};
 
 use crate::case::Gate;
@@ -47,24 +49,33 @@ fn read(mut from: File, into: &Mutex<Vec<u8>>, stop: &AtomicBool) {
     }
 }
 
-fn size(rows: u16, columns: u16) -> Winsize {
-    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+/// Both ends, which no program that is started meanwhile inherits: it would keep the terminal from hanging up.
+fn pair() -> nix::Result<(File, File)> {
+    let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let name = ptsname_r(&master)?;
+    let slave = File::options().read(true).write(true).custom_flags(OFlag::O_NOCTTY.bits()).open(name);
+    let slave = slave.map_err(|error| nix::Error::from_raw(error.raw_os_error().unwrap_or_default()))?;
+    Ok((File::from(OwnedFd::from(master)), slave))
 }
 
 impl Terminal {
     pub(crate) fn new(mut command: Command, gate: Gate) -> Self {
-        let pty = openpty(Some(&size(24, 80)), None).expect("the kernel has pseudo terminals");
-        let end = |fd: &OwnedFd| fd.try_clone().expect("a descriptor is free");
-        command.stdin(end(&pty.slave)).stdout(end(&pty.slave)).stderr(pty.slave);
+        let (master, slave) = pair().expect("the kernel has pseudo terminals");
+        let end = |file: &File| file.try_clone().expect("a descriptor is free");
+        command.stdin(end(&slave)).stdout(end(&slave)).stderr(slave);
         let leader = command.env(MARK, gate.mark()).spawn().expect("the leader starts");
         // Or we would keep the terminal open.
         drop(command);
         let screen = Arc::new(Mutex::new(Vec::new()));
-        let (into, from) = (Arc::clone(&screen), File::from(end(&pty.master)));
+        let (into, from) = (Arc::clone(&screen), end(&master));
         let hung_up = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&hung_up);
         let reader = Some(thread::spawn(move || read(from, &into, &stop)));
-        Self { leader, keys: Some(File::from(pty.master)), screen, seen: 0, gate, reader, hung_up }
+        let mut terminal = Self { leader, keys: Some(master), screen, seen: 0, gate, reader, hung_up };
+        terminal.resize(24, 80);
+        terminal
     }
 
     pub fn leader(&self) -> i32 {
