@@ -5,11 +5,23 @@ use std::collections::BTreeMap;
 use nix::sys::signal::Signal;
 use shellgate_tests::{Gate, gone, need, program, signal, strings};
 
+/// With a policy hook that takes so many milliseconds.
+fn pausing(milliseconds: u32) -> Gate {
+    Gate::with_config(&format!(
+        "version: 1\ncapabilities: {{shell: {{allow: [\"*\"]}}}}\nhooks:\n  - {{name: guard, binding: on-shell, \
+         commit_policy: deny, command: [{}, \"{milliseconds}\"]}}\n",
+        program("pause").display()
+    ))
+}
+
 /// E: load
 #[test]
 fn two_thousand_execs_under_a_slow_hook_are_all_judged_once_and_all_run_once() {
-    let live = Gate::with_hook("sleep 0.005")
-        .start(["bash", "-c", "seq 2000 | xargs -P32 -n1 echo > out; sort -n out | uniq | wc -l; wc -l < out"]);
+    let live = pausing(5).start([
+        "bash",
+        "-c",
+        "seq 2000 | xargs -P32 -n1 echo > out; sort -n out | uniq | wc -l; wc -l < out",
+    ]);
     let ran = live.finish();
     ran.exits(0);
     assert_eq!(ran.stdout, "2000\n2000\n", "{}", ran.stderr);
@@ -29,7 +41,7 @@ fn two_thousand_execs_under_a_slow_hook_are_all_judged_once_and_all_run_once() {
 #[test]
 fn a_supervisor_killed_in_the_middle_leaves_nothing_that_was_not_recorded_first() {
     let line = "seq 1000 | xargs -P16 -I% touch MARK.%; echo > over";
-    let live = Gate::with_hook("sleep 0.002").lingers().start(["bash", "-c", line]);
+    let live = pausing(2).lingers().start(["bash", "-c", line]);
     live.recorded("a hundred programs", |records| records.len() > 200);
     let (supervisor, command) = (live.supervisor(), live.command());
     signal(supervisor, Signal::SIGKILL);

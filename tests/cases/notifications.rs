@@ -18,7 +18,12 @@ fn slow(milliseconds: u32) -> Gate {
 #[track_caller]
 fn asked_once(ran: &Ran) {
     ran.admitted("true", 1);
-    assert_eq!(std::fs::read_to_string(ran.work.join("asked")).expect("it was asked"), "\n", "{}", ran.story());
+    assert_eq!(
+        std::fs::read_to_string(ran.work.join("asked")).expect("it was asked"),
+        "\n",
+        "{}",
+        ran.story()
+    );
     assert_eq!(ran.outcome_of(ran.event_for("true"))["kind"], "exited", "{}", ran.story());
 }
 
@@ -97,7 +102,8 @@ fn a_caller_that_is_stopped_while_it_waits_runs_once_it_goes_on() {
 #[test]
 fn pipelines_neither_hang_nor_lose_a_program() {
     let line = "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo a | cat | cat; done";
-    let ran = Gate::open().bash(&format!("dash -c '{line}' > 1 & dash -c '{line}' > 2 & wait; cat 1 2 | wc -l"));
+    let ran =
+        Gate::open().bash(&format!("dash -c '{line}' > 1 & dash -c '{line}' > 2 & wait; cat 1 2 | wc -l"));
     ran.exits(0);
     assert_eq!(ran.stdout.trim(), "120", "{}", ran.story());
     ran.admitted("cat", 2 * 120 + 1);
@@ -232,12 +238,18 @@ fn a_set_user_id_program_has_no_effect_unless_the_configuration_says_so() {
         let gate = Gate::with_config(&config);
         let path = gate.work().join("id");
         std::fs::copy("/usr/bin/id", &path).expect("id is installed");
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o4755)).expect("our file");
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o4755))
+            .expect("our file");
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(gate.work().parent().expect("it has one"), open).expect("our folder");
         gate.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "./id", "-u"])
     };
     let (inert, effective) = (run(""), run("no_new_privs: false\n"));
-    assert_eq!((inert.stdout.as_str(), effective.stdout.as_str()), ("65534\n", "0\n"), "{}", effective.story());
+    assert_eq!(
+        (inert.stdout.as_str(), effective.stdout.as_str()),
+        ("65534\n", "0\n"),
+        "{}",
+        effective.story()
+    );
     effective.admitted("id", 1);
 }

@@ -5,7 +5,11 @@ use shellgate_tests::{Gate, Terminal, need, program, signal, state, until};
 
 /// Gate and bare must look the same: the prefix of a command line, as ordinary user and not.
 fn terminals() -> [(Terminal, &'static str); 3] {
-    [(Gate::open().terminal(), ""), (Gate::open().terminal(), "gate "), (Gate::open().as_user().terminal(), "gate ")]
+    [
+        (Gate::open().terminal(), ""),
+        (Gate::open().terminal(), "gate "),
+        (Gate::open().as_user().terminal(), "gate "),
+    ]
 }
 
 /// H02
@@ -197,9 +201,11 @@ fn a_full_screen_editor_works_and_outlives_the_supervisor() {
 /// H01, H05
 #[test]
 fn the_hang_up_of_a_terminal_whose_session_we_lead_reaches_the_command() {
-    let mut terminal = Gate::open()
-        .pipe("never")
-        .lead(["bash", "-c", "trap 'echo hup > HUP; exit 4' HUP; echo u\"\"p; read x < never"]);
+    let mut terminal = Gate::open().pipe("never").lead([
+        "bash",
+        "-c",
+        "trap 'echo hup > HUP; exit 4' HUP; echo u\"\"p; read x < never",
+    ]);
     terminal.shows("up");
     terminal.hang_up();
     let ran = terminal.finish();

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use nix::sys::stat::Mode;
 use tempfile::TempDir;
 
-use crate::need::{PATH, is_root};
 use crate::live::Live;
+use crate::need::{PATH, is_root};
 use crate::program::{program, shellgate};
 use crate::ran::Ran;
 use crate::terminal::Terminal;

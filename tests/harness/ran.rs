@@ -33,7 +33,13 @@ pub struct Ran {
 }
 
 impl Ran {
-    pub(crate) fn new(done: &Finished, dir: Arc<TempDir>, work: PathBuf, session: &Path, lingers: bool) -> Self {
+    pub(crate) fn new(
+        done: &Finished,
+        dir: Arc<TempDir>,
+        work: PathBuf,
+        session: &Path,
+        lingers: bool,
+    ) -> Self {
         let trace = session.join("trace.jsonl");
         let start = Instant::now();
         // A configuration that was not accepted starts no session.

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use nix::poll::{PollFd, PollFlags, poll};
 use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::sys::termios::{Termios, tcgetattr};
 
@@ -134,7 +134,8 @@ impl Terminal {
         let (rows, columns) = (rows.to_string(), columns.to_string());
         let master = self.master().try_clone().expect("a descriptor is free");
         let mut stty = Command::new("stty");
-        let done = stty.args(["rows", &rows, "cols", &columns]).stdin(master).status().expect("stty is installed");
+        let done =
+            stty.args(["rows", &rows, "cols", &columns]).stdin(master).status().expect("stty is installed");
         assert!(done.success(), "the terminal cannot be resized");
     }
 

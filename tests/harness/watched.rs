@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 /// How long an orphan may keep our end of stdout or stderr open after the command ended.
 const DRAIN: Duration = Duration::from_secs(2);
 /// Marks every process of a run, so that the watchdog finds those that are nobody's children any more.

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{self, SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid, getpgrp, tcgetpgrp, tcsetpgrp};
 
 use super::LaunchError;
 use super::wire::{Packets, ToFront};
@@ -16,10 +16,15 @@ use crate::sys::pidfd;
 /// Exit status when shellgate itself failed.
 pub const FAILED: u8 = 125;
 
+struct Command {
+    pid: i32,
+    handle: OwnedFd,
+}
+
 pub(super) fn run(supervisor: &Packets, supervisor_pid: i32) -> Result<u8, LaunchError> {
     let signals = SignalFd::with_flags(&SigSet::all(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .map_err(LaunchError::nix("read signals from a descriptor"))?;
-    let mut command: Option<OwnedFd> = None;
+    let mut command: Option<Command> = None;
     let mut status = None;
     loop {
         let (from_supervisor, from_signals) = wait_for(supervisor.as_fd(), &signals)?;
@@ -35,7 +40,7 @@ pub(super) fn run(supervisor: &Packets, supervisor_pid: i32) -> Result<u8, Launc
         if from_supervisor {
             match supervisor.receive() {
                 Some(ToFront::Started { command: pid }) => {
-                    command = pidfd::open(pid).ok();
+                    command = pidfd::open(pid).ok().map(|handle| Command { pid, handle });
                 }
                 Some(ToFront::Failed(reason)) => {
                     eprintln!("shellgate: {reason}");
@@ -70,9 +75,9 @@ fn wait_for(other: std::os::fd::BorrowedFd<'_>, signals: &SignalFd) -> Result<(b
 
 /// The supervisor died. Nothing can be executed any more (the kernel answers ENOSYS); what runs is waited for
 /// so that the terminal comes back in order.
-fn orphaned(command: &OwnedFd, signals: &SignalFd) -> Result<u8, LaunchError> {
+fn orphaned(command: &Command, signals: &SignalFd) -> Result<u8, LaunchError> {
     loop {
-        let (ended, from_signals) = wait_for(command.as_fd(), signals)?;
+        let (ended, from_signals) = wait_for(command.handle.as_fd(), signals)?;
         if ended {
             return Ok(FAILED);
         }
@@ -93,7 +98,7 @@ fn sent_by_a_process(info: &siginfo) -> bool {
 
 /// A signal from the terminal has reached the command as well when it is in our process group; one that a
 /// process sent to us reached only us.
-fn pass_on(command: &OwnedFd, info: &siginfo) {
+fn pass_on(command: &Command, info: &siginfo) {
     let signal = info.ssi_signo as i32;
     let ours_alone = matches!(signal, libc::SIGCHLD | libc::SIGPIPE | libc::SIGTTIN | libc::SIGTTOU);
     // The kernel tells the hang-up of a terminal to its session's leader alone, with a SIGCONT in case it was
@@ -101,7 +106,28 @@ fn pass_on(command: &OwnedFd, info: &siginfo) {
     let hangs_up =
         || matches!(signal, libc::SIGHUP | libc::SIGCONT) && nix::unistd::getsid(None) == Ok(Pid::this());
     if !ours_alone && (sent_by_a_process(info) || hangs_up()) {
-        let _ = pidfd::send_signal(command.as_fd(), signal);
+        if signal == libc::SIGCONT {
+            hand_the_terminal_over(command);
+        }
+        let _ = pidfd::send_signal(command.handle.as_fd(), signal);
+    }
+}
+
+/// A shell that continues its job in the foreground gives the terminal to the job's process group, which is ours.
+/// A command with job control of its own was stopped in another, and had it there.
+fn hand_the_terminal_over(command: &Command) {
+    let stopped = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", command.pid)).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    };
+    if let Ok(theirs) = getpgid(Some(Pid::from_raw(command.pid)))
+        && theirs != getpgrp()
+        && stopped()
+        && let Ok(terminal) = std::fs::File::open("/dev/tty")
+        && tcgetpgrp(&terminal) == Ok(getpgrp())
+    {
+        // Refused when the group is not of our session; then there is nothing to hand over.
+        let _ = tcsetpgrp(&terminal, theirs);
     }
 }
 
