@@ -146,7 +146,8 @@ impl Tracker {
     pub fn lineage(&self, pid: i32) -> Option<Vec<Ancestor>> {
         let state = self.state();
         // A program may start others before its own start has been reported.
-        let starting = state.pending.values().filter(|one| one.event.pid == pid).max_by_key(|one| one.event.seq);
+        let starting =
+            state.pending.values().filter(|one| one.event.pid == pid).max_by_key(|one| one.event.seq);
         let event = &starting.or_else(|| state.running.get(&pid))?.event;
         let own = Ancestor { seq: event.seq, path: event.path.clone() };
         Some(std::iter::once(own).chain(event.ancestry.iter().cloned()).collect())

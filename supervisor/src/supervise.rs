@@ -117,14 +117,14 @@ struct Running {
 fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     // By really trying, and before any thread exists: the probe of the ptrace seal forks.
-    let seal = seal::choose(setup.seal, setup.require_seal, launched.confined.wait_killable).map_err(|error| text(&error))?;
+    let seal = seal::choose(setup.seal, setup.require_seal, launched.confined.wait_killable)
+        .map_err(|error| text(&error))?;
     raise_descriptor_limit();
     let listener = {
         let fd = launched.listener.try_clone().map_err(|error| text(&error))?;
         Arc::new(Listener::new(fd).map_err(|error| text(&error))?)
     };
-    let ledger =
-        Arc::new(Ledger { trace: setup.trace, redactor: setup.redactor, counts: Counts::default() });
+    let ledger = Arc::new(Ledger { trace: setup.trace, redactor: setup.redactor, counts: Counts::default() });
     let observers = Arc::new(start_observers(&setup.config, &setup.dir, &ledger));
     let capabilities = setup.config.capabilities.clone();
     let gate = Gate::new(Box::new(move |event| capabilities.admits(event)), setup.config.hooks.clone());
@@ -168,8 +168,9 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         trace_on_failure: setup.config.trace.on_failure,
     });
     let judging = Arc::clone(&session);
-    let served = pool::serve(Arc::clone(&listener), Box::new(move |notification| judging.handle(notification)))
-        .map_err(|error| format!("cannot start the judging threads: {error}"))?;
+    let served =
+        pool::serve(Arc::clone(&listener), Box::new(move |notification| judging.handle(notification)))
+            .map_err(|error| format!("cannot start the judging threads: {error}"))?;
     launched.front.send(&ToFront::Started { command: launched.command });
     launched.go().map_err(|error| format!("cannot start the command: {error}"))?;
     Ok(Running { session, listener, served, kill_tree: setup.kill_tree })
@@ -209,7 +210,8 @@ fn receive_records(tracker: &Arc<Tracker>, ledger: &Arc<Ledger>) -> impl Fn(Kern
     move |record| match record {
         KernelRecord::Exec { seq, pid: _, fate } => tracker.fate(seq, fate),
         KernelRecord::Exit { pid, status, user_us, system_us, max_rss_kib } => {
-            tracker.exited(pid, crate::outcome::Exit { status: Some(status), user_us, system_us, max_rss_kib });
+            tracker
+                .exited(pid, crate::outcome::Exit { status: Some(status), user_us, system_us, max_rss_kib });
         }
         KernelRecord::Lost { count } => {
             ledger.counts.lost.fetch_add(count, Ordering::Relaxed);

@@ -54,7 +54,8 @@ impl Program {
 
     /// Whether the files are still what was looked at.
     pub fn is_unchanged(&self) -> bool {
-        let same = |file: &Resolved| fstat(&file.fd).is_ok_and(|now| resolve::identity(&now) == file.identity());
+        let same =
+            |file: &Resolved| fstat(&file.fd).is_ok_and(|now| resolve::identity(&now) == file.identity());
         same(&self.file) && self.interpreters.iter().all(|interpreter| same(&interpreter.file))
     }
 }
@@ -123,6 +124,10 @@ fn find(view: &View, call: &Call) -> Result<Resolved, i32> {
 }
 
 fn interpreter_path(view: &View, line: &Shebang) -> Result<Resolved, i32> {
+    if line.interpreter.is_empty() {
+        // The kernel takes it for the working directory.
+        return Err(libc::EACCES);
+    }
     resolve::resolve(view, Base::Cwd, &line.interpreter, true)
 }
 

@@ -74,9 +74,8 @@ fn gate(config: &Config) -> Gate {
 /// The call that a shell in our place would make, PATH searched.
 fn call_of(command: &[OsString]) -> Call {
     let argv: Vec<Vec<u8>> = command.iter().map(|word| word.as_bytes().to_vec()).collect();
-    let envp = env::vars_os()
-        .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat())
-        .collect();
+    let envp =
+        env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
     let program = argv.first().cloned().unwrap_or_default();
     Call {
         syscall: Syscall::Execve,
@@ -104,7 +103,10 @@ fn cannot_run(args: &CheckArgs, errno: i32) -> ExitCode {
     let error = std::io::Error::from_raw_os_error(errno);
     let name = args.command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     if args.json {
-        println!("{}", json!({"verdict": "cannot_run", "errno": errno, "reason": format!("{name}: {error}")}));
+        println!(
+            "{}",
+            json!({"verdict": "cannot_run", "errno": errno, "reason": format!("{name}: {error}")})
+        );
     } else {
         println!("cannot run: {name}: {error}");
     }

@@ -61,11 +61,15 @@ fn kernel() -> String {
 
 fn examine() -> Vec<Finding> {
     let tried = probe::filter();
-    let installed = |flag: bool, yes: &str, no: &str| if flag { Ok(yes.to_owned()) } else { Err(no.to_owned()) };
+    let installed =
+        |flag: bool, yes: &str, no: &str| if flag { Ok(yes.to_owned()) } else { Err(no.to_owned()) };
     let mut findings = vec![Finding {
         name: "seccomp_listener",
         needed: true,
-        result: tried.as_ref().map(|_| "installed, and its ioctls answer".to_owned()).map_err(ToString::to_string),
+        result: tried
+            .as_ref()
+            .map(|_| "installed, and its ioctls answer".to_owned())
+            .map_err(ToString::to_string),
     }];
     if let Ok(tried) = &tried {
         findings.push(Finding {
@@ -82,7 +86,11 @@ fn examine() -> Vec<Finding> {
             needed: false,
             result: installed(tried.sync_wake_up, "faster answers", "slower answers (before 6.6)"),
         });
-        findings.push(Finding { name: "landlock_signal_scope", needed: false, result: tried.signal_scope.clone() });
+        findings.push(Finding {
+            name: "landlock_signal_scope",
+            needed: false,
+            result: tried.signal_scope.clone(),
+        });
     }
     let seals = seal::survey();
     findings.push(Finding {

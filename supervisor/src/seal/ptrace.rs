@@ -79,7 +79,9 @@ fn tracer_of(tid: i32) -> String {
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).map_or("0", str::trim);
     match tracer {
         "0" => String::new(),
-        pid => format!("process {pid} already traces it (under the ptrace seal no debugger can trace an exec): "),
+        pid => {
+            format!("process {pid} already traces it (under the ptrace seal no debugger can trace an exec): ")
+        }
     }
 }
 

@@ -118,7 +118,8 @@ impl Session {
         };
         let event = Box::new(event);
         self.tracker.admit(event.clone());
-        if let Err(error) = self.ledger.trace.write(&Record::Shell { event: event.clone(), answers: answers.clone() })
+        if let Err(error) =
+            self.ledger.trace.write(&Record::Shell { event: event.clone(), answers: answers.clone() })
             && self.trace_on_failure == OnFailure::Refuse
         {
             self.tracker.withdraw(seq);

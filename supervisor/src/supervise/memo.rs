@@ -70,12 +70,8 @@ impl Memo {
         if slots.len() > MANY {
             slots.retain(|_, slot| slot.since.elapsed() < KEEP);
         }
-        let slot = Arc::new(Slot {
-            key,
-            since: Instant::now(),
-            judged: Mutex::default(),
-            filled: Condvar::new(),
-        });
+        let slot =
+            Arc::new(Slot { key, since: Instant::now(), judged: Mutex::default(), filled: Condvar::new() });
         slots.insert(attempt.target, Arc::clone(&slot));
         Claim::Ours(slot)
     }
