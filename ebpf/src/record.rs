@@ -1,10 +1,6 @@
 //! Reports to the supervisor. A report that finds no room is counted, and never decides anything.
 
-use aya_ebpf::bindings::{BPF_RB_FORCE_WAKEUP, BPF_RB_NO_WAKEUP};
-use shellgate_common::{
-    record::{KIND_RAN, Record},
-    state,
-};
+use shellgate_common::{record::Record, state};
 
 use crate::maps;
 
@@ -16,9 +12,7 @@ pub(crate) fn send(record: Record) -> bool {
         return false;
     };
     entry.write(record);
-    // The exec that ran needs nobody at once: it is read with what follows. Everything else must wake the
-    // reader by force, because the plain rule wakes only a reader that had read everything before.
-    let wake = if record.kind == KIND_RAN { BPF_RB_NO_WAKEUP } else { BPF_RB_FORCE_WAKEUP };
-    entry.submit(u64::from(wake));
+    // Plain submit: wakes the reader only if it had read everything before.
+    entry.submit(0);
     true
 }

@@ -3,8 +3,12 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::notify::Target;
+
+mod btf; // where this kernel keeps what the programs read
+pub mod ebpf; // the seal verified in the kernel
 
 /// Which mechanism stands behind the seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -48,6 +52,20 @@ pub struct Identity {
     pub ctime_nsec: i64,
 }
 
+impl Identity {
+    /// As fstat(2) reports it.
+    pub fn of(file: BorrowedFd<'_>) -> Result<Self, SealError> {
+        let stat = nix::sys::stat::fstat(file.as_fd())
+            .map_err(|errno| SealError(format!("cannot stat the program file: {errno}")))?;
+        Ok(Self {
+            dev: stat.st_dev,
+            ino: stat.st_ino,
+            ctime_sec: stat.st_ctime,
+            ctime_nsec: stat.st_ctime_nsec,
+        })
+    }
+}
+
 /// What became of an exec that was let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
@@ -80,6 +98,13 @@ pub trait Seal: Send + Sync {
 
     /// Takes a process into the tree, before its first exec.
     fn enroll(&self, pid: i32) -> Result<(), SealError>;
+
+    /// Identity of an open file in the terms in which this backend will compare it. Every `exe` of an
+    /// [`Expectation`] must come from here: on overlay and btrfs, what stat(2) reports is not what the kernel's
+    /// inode holds.
+    fn identify(&self, file: BorrowedFd<'_>) -> Result<Identity, SealError> {
+        Identity::of(file)
+    }
 
     /// Puts the expectation in place. Called before the reply, on the thread that will call
     /// [`Armed::settle`].
