@@ -176,11 +176,11 @@ impl<'a> Btf<'a> {
 /// Bytes that follow the common part of a type (include/uapi/linux/btf.h).
 fn extra(kind: u32, count: usize) -> Option<usize> {
     Some(match kind {
-        2 | 7..=12 | 16 | 18 => 0,   // pointer, forward, typedef, volatile, const, restrict, func, float, tag
-        1 | 14 | 17 => 4,            // int, var, declaration tag
-        3 => 12,                     // array
+        2 | 7..=12 | 16 | 18 => 0, // pointer, forward, typedef, volatile, const, restrict, func, float, tag
+        1 | 14 | 17 => 4,          // int, var, declaration tag
+        3 => 12,                   // array
         4 | 5 | 15 | 19 => 12 * count, // struct, union, data section, enum64
-        6 | 13 => 8 * count,         // enum, function prototype
+        6 | 13 => 8 * count,       // enum, function prototype
         _ => return None,
     })
 }

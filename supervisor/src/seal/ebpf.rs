@@ -97,7 +97,9 @@ impl Seal for EbpfSeal {
     fn enroll(&self, pid: i32) -> Result<(), SealError> {
         match bpf::run(self.claim.as_fd(), pid as u64) {
             Ok(0) => Ok(()),
-            Ok(_) => Err(SealError(format!("cannot take process {pid} into the tree: no room, or taken before"))),
+            Ok(_) => {
+                Err(SealError(format!("cannot take process {pid} into the tree: no room, or taken before")))
+            }
             Err(error) => Err(SealError(format!("cannot take process {pid} into the tree: {error}"))),
         }
     }

@@ -174,8 +174,13 @@ struct BtfAttr {
 
 /// Loads type information of our own programs.
 pub fn load_btf(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut attr =
-        BtfAttr { btf: bytes.as_ptr() as u64, log_buf: 0, size: bytes.len() as u32, log_size: 0, log_level: 0 };
+    let mut attr = BtfAttr {
+        btf: bytes.as_ptr() as u64,
+        log_buf: 0,
+        size: bytes.len() as u32,
+        log_size: 0,
+        log_level: 0,
+    };
     // SAFETY: the kernel reads `size` bytes, which are there.
     unsafe { bpf(BTF_LOAD, &mut attr) }.map(own)
 }

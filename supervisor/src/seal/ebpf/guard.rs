@@ -22,7 +22,11 @@ pub enum GuardState {
 
 /// A guard as the object has it: program, the kernel function it hangs on, purpose.
 pub(super) const GUARDS: [(&str, &str, &str); 4] = [
-    ("guard_exec", "bpf_lsm_bprm_check_security", "an exec nobody let through fails before the old program is gone"),
+    (
+        "guard_exec",
+        "bpf_lsm_bprm_check_security",
+        "an exec nobody let through fails before the old program is gone",
+    ),
     ("guard_ptrace", "bpf_lsm_ptrace_access_check", "the tree cannot trace or read the supervisor"),
     ("guard_kill", "bpf_lsm_task_kill", "the tree cannot signal the supervisor"),
     ("guard_bpf", "bpf_lsm_bpf", "the tree cannot get hold of the supervisor's maps and programs"),

@@ -61,7 +61,10 @@ fn verify(shared: &Shared, pid: i32, promised: &Seals) -> Result<u64, String> {
         return Err("it was continued by somebody else".into());
     }
     let mut slots = promised.slots.iter().filter(|slot| slot.mac != 0);
-    slots.find(|slot| slot.mac == whole).map(|slot| slot.seq).ok_or_else(|| "it is not what was judged".into())
+    slots
+        .find(|slot| slot.mac == whole)
+        .map(|slot| slot.seq)
+        .ok_or_else(|| "it is not what was judged".into())
 }
 
 /// The state letter of `/proc/PID/stat`.

@@ -131,7 +131,8 @@ impl Shared {
 
     pub(super) fn still_armed(&self, target: Target) -> Result<bool, SealError> {
         let ledger = self.ledger();
-        let Some(entry) = ledger.of(target.pid).iter().find(|entry| entry.settled && entry.tid == target.tid) else {
+        let Some(entry) = ledger.of(target.pid).iter().find(|entry| entry.settled && entry.tid == target.tid)
+        else {
             return Ok(false);
         };
         let live = self.live(target.pid);

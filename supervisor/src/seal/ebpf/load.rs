@@ -22,7 +22,11 @@ use crate::sys::bpf::{self, Map, MapShape, Program};
 use crate::sys::ring::Ring;
 
 /// Built by `cargo xtask ebpf` from `ebpf/`, and compared with it by `cargo xtask ebpf --check`.
-static OBJECT: &[u8] = include_bytes!("../../../../ebpf/dist/shellgate.bpf.o");
+static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../../ebpf/dist/shellgate.bpf.o"));
+
+/// The parser wants ELF structures where their alignment puts them.
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
 
 /// BPF_PROG_TYPE_RAW_TRACEPOINT and BPF_PROG_TYPE_LSM with BPF_LSM_MAC (include/uapi/linux/bpf.h).
 const RAW_TRACEPOINT: u32 = 17;
@@ -64,7 +68,7 @@ pub(super) fn load() -> Result<Loaded, SealError> {
     let offsets = offsets(&btf)?;
     let key = random_key()?;
 
-    let mut object = Object::parse(OBJECT).map_err(because("the eBPF object is damaged"))?;
+    let mut object = Object::parse(&OBJECT.0).map_err(because("the eBPF object is damaged"))?;
     let (offset_bytes, key_bytes) = (offsets.to_bytes(), key.to_bytes());
     let constants = HashMap::from([("OFFSETS", (&offset_bytes[..], true)), ("KEY", (&key_bytes[..], true))]);
     object.patch_map_data(constants).map_err(because("the eBPF object has no such constant"))?;
@@ -77,9 +81,11 @@ pub(super) fn load() -> Result<Loaded, SealError> {
         return Err(SealError("the kernel's pid structures are not where its BTF says".into()));
     }
     let mut links = vec![];
-    for (program, tracepoint) in
-        [("on_fork", c"sched_process_fork"), ("on_exit", c"sched_process_exit"), ("on_exec", c"sched_process_exec")]
-    {
+    for (program, tracepoint) in [
+        ("on_fork", c"sched_process_fork"),
+        ("on_exit", c"sched_process_exit"),
+        ("on_exec", c"sched_process_exec"),
+    ] {
         let loaded = raw(program)?;
         let link = bpf::attach(loaded.as_fd(), Some(tracepoint));
         links.push(link.map_err(because(format!("cannot attach {program}")))?);
@@ -87,9 +93,8 @@ pub(super) fn load() -> Result<Loaded, SealError> {
     let (claim, identify) = (raw("ask_claim")?, raw("ask_identify")?);
     let guards = load_guards(&object, &btf, types.as_fd(), &mut links);
 
-    let mut take = |name: &str| {
-        maps.remove(name).ok_or_else(|| SealError(format!("the eBPF object has no map {name}")))
-    };
+    let mut take =
+        |name: &str| maps.remove(name).ok_or_else(|| SealError(format!("the eBPF object has no map {name}")));
     let records = take("RECORDS")?;
     let ring = Ring::new(records.fd(), records.shape().max_entries as usize)
         .map_err(because("cannot map the record buffer"))?;
@@ -145,7 +150,8 @@ fn random_key() -> Result<Key, SealError> {
 fn load_types(object: &mut Object) -> Result<OwnedFd, SealError> {
     // All of these are older than `bpf_loop` (5.17), but for the last, which stays off.
     let features = BtfFeatures::new(true, true, true, false, true, true, true, false);
-    let types = object.fixup_and_sanitize_btf(&features).map_err(because("the eBPF object's BTF is damaged"))?;
+    let types =
+        object.fixup_and_sanitize_btf(&features).map_err(because("the eBPF object's BTF is damaged"))?;
     let types = types.ok_or_else(|| SealError("the eBPF object has no BTF".into()))?;
     bpf::load_btf(&types.to_bytes()).map_err(because("the kernel refused BTF (CAP_BPF is needed)"))
 }
@@ -170,9 +176,9 @@ fn create_maps(object: &mut Object) -> Result<HashMap<String, Map>, SealError> {
     }
     let text: HashSet<usize> = object.functions.keys().map(|(section, _)| *section).collect();
     let definitions = std::mem::take(&mut object.maps);
-    let places = maps.iter().filter_map(|(name, map)| {
-        Some((name.as_str(), map.fd().as_raw_fd(), definitions.get(name)?))
-    });
+    let places = maps
+        .iter()
+        .filter_map(|(name, map)| Some((name.as_str(), map.fd().as_raw_fd(), definitions.get(name)?)));
     object.relocate_maps(places, &text).map_err(because("the eBPF object's maps do not fit"))?;
     object.relocate_calls(&text).map_err(because("the eBPF object's calls do not fit"))?;
     Ok(maps)
@@ -186,7 +192,8 @@ fn load_program(
     types: BorrowedFd<'_>,
 ) -> Result<OwnedFd, SealError> {
     let missing = || SealError(format!("the eBPF object has no program {name}"));
-    let function = object.programs.get(name).and_then(|program| object.functions.get(&program.function_key()));
+    let function =
+        object.programs.get(name).and_then(|program| object.functions.get(&program.function_key()));
     let function = function.ok_or_else(missing)?;
     let func_info = function.func_info.func_info_bytes();
     let program = Program {
@@ -195,7 +202,7 @@ fn load_program(
         attach_type: if kind == LSM { LSM_MAC } else { 0 },
         attach_btf_id,
         instructions: &function.instructions,
-        license: license(object),
+        license: &object.license,
         btf: types,
         func_info: &func_info,
         func_info_size: function.func_info_rec_size as u32,
@@ -212,12 +219,13 @@ fn load_program(
     })
 }
 
-fn license(object: &Object) -> &CStr {
-    &object.license
-}
-
 /// Tries every guard; one that fails says why and takes nothing else with it.
-fn load_guards(object: &Object, btf: &Btf<'_>, types: BorrowedFd<'_>, links: &mut Vec<OwnedFd>) -> Vec<Guard> {
+fn load_guards(
+    object: &Object,
+    btf: &Btf<'_>,
+    types: BorrowedFd<'_>,
+    links: &mut Vec<OwnedFd>,
+) -> Vec<Guard> {
     let active = lsm_is_active();
     let mut guards = vec![];
     for (index, (name, function, purpose)) in GUARDS.into_iter().enumerate() {

@@ -15,7 +15,11 @@ use super::{Shared, held};
 use crate::seal::{Fate, KernelRecord, SealError};
 use crate::sys::ring::Ring;
 
-pub(super) fn spawn(shared: Arc<Shared>, ring: Ring, stop: Arc<EventFd>) -> Result<JoinHandle<()>, SealError> {
+pub(super) fn spawn(
+    shared: Arc<Shared>,
+    ring: Ring,
+    stop: Arc<EventFd>,
+) -> Result<JoinHandle<()>, SealError> {
     let mut reader = Reader { shared, ring, lost: 0 };
     std::thread::Builder::new()
         .name("seal-records".into())
@@ -83,7 +87,12 @@ impl Reader {
         match record.kind {
             KIND_RAN => self.shared.exec_ended(pid, record.seq, Fate::Ran),
             KIND_KILLED => {
-                tracing::warn!(pid, seq = record.seq, cause = record.cause, "exec killed: not what was judged");
+                tracing::warn!(
+                    pid,
+                    seq = record.seq,
+                    cause = record.cause,
+                    "exec killed: not what was judged"
+                );
                 self.shared.exec_ended(pid, record.seq, Fate::Killed);
             }
             KIND_HELD => held::resolve(&self.shared, pid, record.seq),
