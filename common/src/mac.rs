@@ -8,7 +8,7 @@
 use crate::seal::FileId;
 
 /// Bytes a kernel-side step absorbs at once.
-pub const CHUNK: usize = 512;
+pub const CHUNK: usize = 256;
 /// The same in words.
 pub const CHUNK_WORDS: usize = CHUNK / 8;
 
@@ -89,10 +89,19 @@ impl Sip {
         self.word(envp_len);
     }
 
-    /// Ends the message: `tail` is its last 0 to 7 bytes, the rest zero; `len` its whole length in bytes.
+    /// Absorbs one chunk. The last one of a text is filled up with zeros: its lengths, which come first, say
+    /// where it ends, and a loop without a way out is cheap for the verifier.
     #[inline(always)]
-    pub fn finish(mut self, tail: u64, len: u64) -> u64 {
-        self.word(tail | (len << 56));
+    pub fn chunk(&mut self, words: &[u64; CHUNK_WORDS]) {
+        for word in words {
+            self.word(*word);
+        }
+    }
+
+    /// Ends a message of `len` bytes, all of which were whole words.
+    #[inline(always)]
+    pub fn finish(mut self, len: u64) -> u64 {
+        self.word(len << 56);
         self.v2 ^= 0xff;
         self.round();
         self.round();
@@ -101,46 +110,53 @@ impl Sip {
     }
 }
 
-/// Length of what [`Sip::head`] absorbs.
-pub const HEAD: u64 = 24;
-
-/// Keeps the first `count` (0 to 7) bytes of a little-endian word.
+/// Bytes that are hashed for a text of `len` bytes.
 #[inline(always)]
-pub fn keep(word: u64, count: u64) -> u64 {
-    word & ((1 << (8 * (count & 7))) - 1)
+pub fn hashed(len: u64) -> u64 {
+    24 + len.next_multiple_of(CHUNK as u64)
 }
 
 /// MAC over pid, lengths and bytes: the whole text in one go, as the supervisor does it.
 pub fn text(key: Key, pid: u32, argv: &[u8], envp: &[u8]) -> u64 {
     let mut sip = Sip::new(key);
     sip.head(pid, argv.len() as u64, envp.len() as u64);
-    let mut word = [0; 8];
-    let mut filled = 0;
     // argv and envp stand next to each other in the new program's memory, so they are one stream here too.
+    let mut words = [0; CHUNK_WORDS];
+    let mut filled = 0;
     for part in [argv, envp] {
         let mut rest = part;
-        if filled > 0 {
-            let (now, later) = rest.split_at(rest.len().min(8 - filled));
-            word[filled..filled + now.len()].copy_from_slice(now);
-            filled += now.len();
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(CHUNK - filled));
+            filled = fill(&mut words, filled, now);
             rest = later;
-            if filled == 8 {
-                sip.word(u64::from_le_bytes(word));
-                filled = 0;
+            if filled == CHUNK {
+                sip.chunk(&words);
+                (words, filled) = ([0; CHUNK_WORDS], 0);
             }
         }
-        let (words, tail) = rest.as_chunks::<8>();
-        for whole in words {
-            sip.word(u64::from_le_bytes(*whole));
-        }
-        if !tail.is_empty() {
-            word[..tail.len()].copy_from_slice(tail);
-            filled = tail.len();
+    }
+    if filled > 0 {
+        sip.chunk(&words);
+    }
+    sip.finish(hashed((argv.len() + envp.len()) as u64))
+}
+
+/// Puts bytes into a chunk at byte `at`; returns where they end.
+fn fill(words: &mut [u64; CHUNK_WORDS], at: usize, bytes: &[u8]) -> usize {
+    let mut place = at;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        if place.is_multiple_of(8)
+            && let Some((word, later)) = rest.split_first_chunk::<8>()
+        {
+            words[place / 8] = u64::from_le_bytes(*word);
+            (place, rest) = (place + 8, later);
+        } else {
+            words[place / 8] |= u64::from(rest[0]) << (8 * (place % 8));
+            (place, rest) = (place + 1, &rest[1..]);
         }
     }
-    word[filled..].fill(0);
-    let tail = if filled == 0 { 0 } else { u64::from_le_bytes(word) };
-    sip.finish(tail, HEAD + (argv.len() + envp.len()) as u64)
+    place
 }
 
 /// Binds the text to the file that is mapped. One number stands for the whole promise, so no torn read of a
@@ -153,7 +169,7 @@ pub fn bind(key: Key, text: u64, file: &FileId) -> u64 {
     sip.word(file.dev);
     sip.word(file.ctime_sec);
     sip.word(file.ctime_nsec);
-    sip.finish(0, 40)
+    sip.finish(40)
 }
 
 #[cfg(test)]
@@ -177,24 +193,28 @@ mod tests {
         sip.finish()
     }
 
-    fn noise(len: usize, seed: u8) -> [u8; 64] {
-        let mut out = [0; 64];
-        for (i, byte) in out.iter_mut().take(len).enumerate() {
-            *byte = (i as u8).wrapping_mul(37) ^ seed;
-        }
-        out
+    fn noise<const N: usize>(seed: u8) -> [u8; N] {
+        core::array::from_fn(|i| (i as u8).wrapping_mul(37) ^ (i / 256) as u8 ^ seed)
     }
 
     #[test]
-    fn the_text_mac_is_siphash_of_head_and_bytes_for_every_split() {
-        let (a, e) = (noise(64, 1), noise(64, 200));
-        for argv in 0..40 {
-            for envp in 0..40 {
-                let (argv, envp) = (&a[..argv], &e[..envp]);
-                let want = reference(&[77, argv.len() as u64, envp.len() as u64], &[argv, envp]);
+    fn the_text_mac_is_siphash_of_head_and_padded_bytes_for_every_split() {
+        let (a, e) = (noise::<600>(1), noise::<600>(200));
+        let lengths = [0, 1, 7, 8, 9, 63, 64, 255, 256, 257, 300, 511, 512, 513, 600];
+        for argv in lengths.map(|len| &a[..len]) {
+            for envp in lengths.map(|len| &e[..len]) {
+                let pad = [0; CHUNK];
+                let pad = &pad[..(argv.len() + envp.len()).next_multiple_of(CHUNK) - argv.len() - envp.len()];
+                let want = reference(&[77, argv.len() as u64, envp.len() as u64], &[argv, envp, pad]);
                 assert_eq!(text(KEY, 77, argv, envp), want, "{} + {}", argv.len(), envp.len());
             }
         }
+    }
+
+    #[test]
+    fn a_zero_at_the_end_is_not_taken_for_padding() {
+        assert_ne!(text(KEY, 1, b"a", b""), text(KEY, 1, b"a\0", b""));
+        assert_ne!(text(KEY, 1, b"a", b"b"), text(KEY, 1, b"a", b"b\0"));
     }
 
     #[test]
@@ -221,12 +241,5 @@ mod tests {
             assert_ne!(mac, bind(KEY, 9, &other));
         }
         assert_ne!(mac, bind(KEY, 8, &file));
-    }
-
-    #[test]
-    fn keep_drops_the_bytes_behind_the_tail() {
-        assert_eq!(keep(u64::MAX, 0), 0);
-        assert_eq!(keep(u64::MAX, 3), 0x00ff_ffff);
-        assert_eq!(keep(u64::MAX, 7), u64::MAX >> 8);
     }
 }

@@ -64,8 +64,6 @@ pub const CAUSE_NO_SEAL: u32 = 3;
 pub const CAUSE_NOT_ADMITTED: u32 = 4;
 /// The kernel's own structures could not be read, or were not as expected.
 pub const CAUSE_UNREADABLE: u32 = 5;
-/// It would have had to be held, and there was no room to say so.
-pub const CAUSE_NO_ROOM: u32 = 6;
 
 #[cfg(test)]
 mod tests {

@@ -12,8 +12,10 @@ pub const CLAIMS: u32 = 3;
 pub const OVERFLOW: u32 = 4;
 /// Records that found no room in the ring buffer.
 pub const LOST: u32 = 5;
+/// 1 while the record reader sleeps until it is woken; 0 while it looks every few milliseconds by itself.
+pub const ASLEEP: u32 = 6;
 /// How many there are.
-pub const COUNT: u32 = 6;
+pub const COUNT: u32 = 7;
 
 /// Answer of `ask_identify`: where it lies in the answer array (one element, a `FileId`).
 pub const ANSWER: u32 = 0;

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 
 use aya_ebpf::{helpers::generated::bpf_loop, macros::raw_tracepoint, programs::RawTracePointContext};
 use shellgate_common::{
-    mac::{self, CHUNK, CHUNK_WORDS, HEAD, Sip},
+    mac::{self, CHUNK, CHUNK_WORDS, Sip},
     record::{self as wire, Record},
     seal::Seals,
     state,
@@ -40,53 +40,52 @@ impl From<Unreadable> for Refusal {
 /// `sched_process_exec(task, old_pid, bprm)`: in the task, at the very end of a successful execve.
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
 pub(crate) fn on_exec(_ctx: RawTracePointContext) -> i32 {
-    match member::find(kernel::current_tgid()) {
+    let judged = match member::find(kernel::current_tgid()) {
         Some(pid) => judge(pid),
-        None => stranger(),
-    }
+        None => match stranger() {
+            Some(record) => record,
+            None => return 0,
+        },
+    };
+    carry_out(judged);
     0
 }
 
 /// A process that is no member. It is ours nevertheless if somebody sealed its exec: it was born when the map
 /// was full, so nothing is known of its children, and it must not run anything.
 #[inline(always)]
-fn stranger() {
+fn stranger() -> Option<Record> {
     if maps::state(state::OVERFLOW) == 0 {
-        return;
+        return None;
     }
-    let Ok(pid) = kernel::pid_seen_by_supervisor(kernel::current()) else { return };
-    if let Some(seals) = maps::seals(pid) {
-        let seq = first(seals);
-        kill(pid, seq, wire::CAUSE_NOT_ADMITTED);
-    }
+    let pid = kernel::pid_seen_by_supervisor(kernel::current()).ok()?;
+    let seq = first(maps::seals(pid)?);
+    Some(Record { kind: wire::KIND_KILLED, pid, seq, cause: wire::CAUSE_NOT_ADMITTED, ..Record::default() })
 }
 
 #[inline(always)]
-fn judge(pid: u32) {
-    let Some(seals) = maps::seals(pid) else { return kill(pid, 0, wire::CAUSE_NO_SEAL) };
+fn judge(pid: u32) -> Record {
+    let killed = Record { kind: wire::KIND_KILLED, pid, ..Record::default() };
+    let Some(seals) = maps::seals(pid) else { return Record { cause: wire::CAUSE_NO_SEAL, ..killed } };
     match compare(pid, seals) {
-        Ok(seq) => {
-            maps::drop_seals(pid);
-            record::send(Record { kind: wire::KIND_RAN, pid, seq, ..Record::default() });
-        }
-        Err(Refusal::Kill(cause)) => kill(pid, first(seals), cause),
-        Err(Refusal::Hold) => hold(pid, first(seals)),
+        Ok(seq) => Record { kind: wire::KIND_RAN, seq, ..killed },
+        Err(Refusal::Kill(cause)) => Record { cause, seq: first(seals), ..killed },
+        Err(Refusal::Hold) => Record { kind: wire::KIND_HELD, seq: first(seals), ..killed },
     }
 }
 
 #[inline(always)]
-fn kill(pid: u32, seq: u64, cause: u32) {
-    kernel::signal_current(SIGKILL);
-    maps::drop_seals(pid);
-    record::send(Record { kind: wire::KIND_KILLED, pid, seq, cause, ..Record::default() });
-}
-
-/// Stops the process before its first instruction and asks the supervisor. Without a way to ask, it is killed.
-#[inline(always)]
-fn hold(pid: u32, seq: u64) {
-    kernel::signal_current(SIGSTOP);
-    if !record::send(Record { kind: wire::KIND_HELD, pid, seq, ..Record::default() }) {
-        kill(pid, seq, wire::CAUSE_NO_ROOM);
+fn carry_out(judged: Record) {
+    let held = judged.kind == wire::KIND_HELD;
+    if judged.kind != wire::KIND_RAN {
+        kernel::signal_current(if held { SIGSTOP } else { SIGKILL });
+    }
+    if !held {
+        maps::drop_seals(judged.pid);
+    }
+    // Stopped, and nobody knows: without a way to ask, it may not run.
+    if !record::send(judged) && held {
+        kernel::signal_current(SIGKILL);
     }
 }
 
@@ -131,7 +130,6 @@ struct Walk {
     at: u64,
     end: u64,
     misses: u32,
-    broken: u32,
 }
 
 /// MAC over argv and envp, which lie next to each other in a program that has just been set up.
@@ -148,66 +146,40 @@ fn text(pid: u32, mm: At) -> Result<u64, Refusal> {
         return Err(Refusal::Kill(wire::CAUSE_UNREADABLE));
     }
     let len = end - start;
-    let mut walk = Walk { sip: Sip::new(kernel::key()), at: start, end, misses: 0, broken: 0 };
+    let mut walk = Walk { sip: Sip::new(kernel::key()), at: start, end, misses: 0 };
     walk.sip.head(pid, middle - start, end - middle);
     let steps = (len / CHUNK as u64) as u32 + PATIENCE + 1;
     // SAFETY: the callback gets back exactly this pointer, and the walk outlives the call.
     unsafe { bpf_loop(steps, step as *mut c_void, (&raw mut walk).cast(), 0) };
-    let left = walk.end - walk.at;
-    if walk.broken != 0 || left >= CHUNK as u64 {
-        return Err(Refusal::Hold);
-    }
-    finish(walk, left as usize, len)
+    if walk.at == end { Ok(walk.sip.finish(mac::hashed(len))) } else { Err(Refusal::Hold) }
 }
 
-/// Absorbs one whole chunk; ends the loop when less than one is left.
+/// Absorbs one chunk; ends the loop when none is left, or when a page does not come back.
 unsafe extern "C" fn step(_index: u64, walk: *mut c_void) -> i64 {
     // SAFETY: `text` passes its own `Walk`, and nobody else has it while `bpf_loop` runs.
     let walk = unsafe { &mut *walk.cast::<Walk>() };
-    if walk.end - walk.at < CHUNK as u64 {
+    let mut len = walk.end - walk.at;
+    if len == 0 {
         return 1;
     }
-    let Some(chunk) = maps::chunk() else {
-        walk.broken = 1;
-        return 1;
-    };
-    if kernel::read_user(chunk.cast(), CHUNK as u32, walk.at).is_err() {
+    let Some(chunk) = maps::chunk() else { return 1 };
+    // SAFETY: this CPU's own chunk, see `maps::CHUNK`.
+    let words = unsafe { &mut *chunk };
+    if len < CHUNK as u64 {
+        *words = [0; CHUNK_WORDS];
+    } else {
+        len = CHUNK as u64;
+    }
+    let from = walk.at;
+    walk.at = from + len;
+    if kernel::read_user(words.as_mut_ptr(), len as u32, from).is_err() {
+        walk.at = from;
         walk.misses += 1;
-        if walk.misses < PATIENCE {
-            return 0;
-        }
-        walk.broken = 1;
-        return 1;
+        return i64::from(walk.misses == PATIENCE);
     }
-    // SAFETY: this CPU's own chunk, see `maps::CHUNK`.
-    let words = unsafe { &*chunk };
+    // From here on nothing depends on `len`: the verifier walks the rounds once for all lengths.
     let mut sip = walk.sip;
-    for word in words {
-        sip.word(*word);
-    }
+    sip.chunk(words);
     walk.sip = sip;
-    walk.at += CHUNK as u64;
     0
-}
-
-/// Absorbs what is less than a chunk, and ends the MAC.
-#[inline(always)]
-fn finish(walk: Walk, left: usize, len: u64) -> Result<u64, Refusal> {
-    let chunk = maps::chunk().ok_or(Unreadable)?;
-    let left = left & (CHUNK - 1);
-    if left != 0 && kernel::read_user(chunk.cast(), left as u32, walk.at).is_err() {
-        return Err(Refusal::Hold);
-    }
-    // SAFETY: this CPU's own chunk, see `maps::CHUNK`.
-    let words = unsafe { &*chunk };
-    let mut sip = walk.sip;
-    let whole = left / 8;
-    for (index, word) in words.iter().enumerate() {
-        if index >= whole {
-            break;
-        }
-        sip.word(*word);
-    }
-    let tail = mac::keep(words[whole & (CHUNK_WORDS - 1)], left as u64);
-    Ok(sip.finish(tail, HEAD + len))
 }

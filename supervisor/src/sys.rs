@@ -2,5 +2,6 @@
 #![expect(unsafe_code, reason = "this is the one place for it; every block argues why it holds")]
 
 pub mod bpf;
+pub mod mapped;
 pub mod pidfd;
 pub mod ring;

@@ -48,6 +48,12 @@ fn named(strings: &[u8], offset: u32, name: &str) -> bool {
         .is_some_and(|rest| rest.first() == Some(&0))
 }
 
+/// Which of `names` the string at `offset` is. Nearly all are none: the second letter decides before the rest.
+fn find(strings: &[u8], offset: u32, names: &[&str]) -> Option<usize> {
+    let start = strings.get(offset as usize + 1);
+    names.iter().position(|name| name.as_bytes().get(1) == start && named(strings, offset, name))
+}
+
 /// The structs that [`Offsets::PATHS`] speaks of, each once.
 fn wanted() -> Vec<&'static str> {
     let mut names: Vec<_> = Offsets::PATHS.iter().filter_map(|path| Some(path.split_once('.')?.0)).collect();
@@ -73,11 +79,6 @@ impl<'a> Btf<'a> {
         let strings = part(strings, strings_len).ok_or(BtfError::Header)?;
 
         let names = wanted();
-        // Most types are not structs of ours: look at the first letter before anything else.
-        let mut firsts = [false; 256];
-        for name in &names {
-            firsts[usize::from(name.as_bytes()[0])] = true;
-        }
         let mut out = Self {
             types,
             strings,
@@ -94,15 +95,12 @@ impl<'a> Btf<'a> {
             };
             out.starts.push(at as u32);
             let kind = (info >> 24) & 0x1f;
-            if kind == STRUCT {
-                let first = strings.get(name as usize).copied().unwrap_or(0);
-                if firsts[usize::from(first)]
-                    && let Some(index) = names.iter().position(|wanted| named(strings, name, wanted))
-                {
-                    out.structs[index].push(id);
-                }
+            if kind == STRUCT
+                && let Some(index) = find(strings, name, &names)
+            {
+                out.structs[index].push(id);
             } else if kind == FUNC
-                && let Some(index) = functions.iter().position(|wanted| named(strings, name, wanted))
+                && let Some(index) = find(strings, name, functions)
             {
                 out.functions[index] = Some(id);
             }

@@ -39,6 +39,9 @@ pub struct EbpfSeal {
     _links: Vec<OwnedFd>,
 }
 
+/// Who hears of kernel records.
+type Sink = Box<dyn Fn(KernelRecord) + Send>;
+
 /// What handler threads and the reader both use.
 struct Shared {
     key: Key,
@@ -49,7 +52,7 @@ struct Shared {
     /// The answer map has one place: one question at a time.
     asking: Mutex<()>,
     ledger: Mutex<Ledger>,
-    sink: Mutex<Option<Box<dyn Fn(KernelRecord) + Send>>>,
+    sink: Mutex<Option<Sink>>,
 }
 
 impl EbpfSeal {

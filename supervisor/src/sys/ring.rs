@@ -88,7 +88,7 @@ impl Ring {
     }
 
     /// Copies the next record of exactly `N` bytes; `None` when there is none yet.
-    pub fn next<const N: usize>(&mut self) -> io::Result<Option<[u8; N]>> {
+    pub fn read<const N: usize>(&mut self) -> io::Result<Option<[u8; N]>> {
         loop {
             if self.read_to == self.producer() {
                 return Ok(None);

@@ -19,6 +19,7 @@ use super::guard::{GUARDS, Guard, GuardState, lsm_is_active};
 use super::{Ledger, SealError, Shared};
 use crate::seal::btf::Btf;
 use crate::sys::bpf::{self, Map, MapShape, Program};
+use crate::sys::mapped::Mapped;
 use crate::sys::ring::Ring;
 
 /// Built by `cargo xtask ebpf` from `ebpf/`, and compared with it by `cargo xtask ebpf --check`.
@@ -63,8 +64,11 @@ fn because<E: std::fmt::Display>(what: impl std::fmt::Display) -> impl FnOnce(E)
 pub(super) fn load() -> Result<Loaded, SealError> {
     refuse_preemptible_tracepoints()?;
     let path = "/sys/kernel/btf/vmlinux";
-    let bytes = std::fs::read(path).map_err(because(format!("cannot read {path}")))?;
-    let btf = Btf::parse(&bytes, &GUARDS.map(|(_, function, _)| function)).map_err(because(path))?;
+    let bytes = Mapped::open(path).map_err(because(format!("cannot read {path}")))?;
+    // Without BPF LSM no guard is loaded, and functions are by far the most names.
+    let lsm = lsm_is_active();
+    let functions = if lsm.is_ok() { GUARDS.map(|(_, function, _)| function).to_vec() } else { vec![] };
+    let btf = Btf::parse(&bytes, &functions).map_err(because(path))?;
     let offsets = offsets(&btf)?;
     let key = random_key()?;
 
@@ -91,7 +95,7 @@ pub(super) fn load() -> Result<Loaded, SealError> {
         links.push(link.map_err(because(format!("cannot attach {program}")))?);
     }
     let (claim, identify) = (raw("ask_claim")?, raw("ask_identify")?);
-    let guards = load_guards(&object, &btf, types.as_fd(), &mut links);
+    let guards = load_guards(&object, &btf, &lsm, types.as_fd(), &mut links);
 
     let mut take =
         |name: &str| maps.remove(name).ok_or_else(|| SealError(format!("the eBPF object has no map {name}")));
@@ -223,10 +227,10 @@ fn load_program(
 fn load_guards(
     object: &Object,
     btf: &Btf<'_>,
+    active: &Result<(), String>,
     types: BorrowedFd<'_>,
     links: &mut Vec<OwnedFd>,
 ) -> Vec<Guard> {
-    let active = lsm_is_active();
     let mut guards = vec![];
     for (index, (name, function, purpose)) in GUARDS.into_iter().enumerate() {
         let attached = active.clone().and_then(|()| {

@@ -1,4 +1,7 @@
 //! Reads kernel records and tells the sink. One thread; it decides nothing but about processes that are held.
+//!
+//! While there is something to read it looks every few milliseconds and spares the kernel the wake-ups, which would
+//! cost every exec and exit more than everything else the seal does; otherwise it sleeps until it is woken.
 #![forbid(unsafe_code)]
 
 use std::os::fd::AsFd;
@@ -13,6 +16,7 @@ use shellgate_common::state;
 
 use super::{Shared, held};
 use crate::seal::{Fate, KernelRecord, SealError};
+use crate::sys::bpf;
 use crate::sys::ring::Ring;
 
 pub(super) fn spawn(
@@ -34,25 +38,28 @@ struct Reader {
     lost: u64,
 }
 
+/// How often it looks by itself, and how often in vain before it goes to sleep.
+const PERIOD: u16 = 5;
+const IN_VAIN: u32 = 40;
+
 impl Reader {
     fn run(&mut self, stop: &EventFd) {
+        let mut in_vain = 0;
         loop {
-            let stopping = {
-                let mut fds = [
-                    PollFd::new(self.ring.as_fd(), PollFlags::POLLIN),
-                    PollFd::new(stop.as_fd(), PollFlags::POLLIN),
-                ];
-                match poll(&mut fds, PollTimeout::NONE) {
-                    Ok(_) | Err(Errno::EINTR) => {}
-                    // Nothing can be waited for any more. Execs stay sealed; their outcomes stay unknown.
-                    Err(errno) => {
-                        tracing::error!(%errno, "cannot wait for kernel records");
-                        return;
-                    }
+            let asleep = in_vain >= IN_VAIN;
+            if asleep {
+                self.set_asleep(true);
+                // What came before the kernel could see that.
+                if self.drain() {
+                    in_vain = 0;
                 }
-                fds[1].any().unwrap_or(false)
-            };
-            self.drain();
+            }
+            let timeout = if asleep && in_vain > 0 { PollTimeout::NONE } else { PollTimeout::from(PERIOD) };
+            let Ok(stopping) = self.wait(stop, timeout) else { return };
+            if asleep {
+                self.set_asleep(false);
+            }
+            in_vain = if self.drain() { 0 } else { in_vain + 1 };
             self.count_losses();
             if stopping {
                 return;
@@ -60,16 +67,44 @@ impl Reader {
         }
     }
 
-    fn drain(&mut self) {
+    /// Until a wake-up, the end, or the timeout. Whether it is the end.
+    fn wait(&self, stop: &EventFd, timeout: PollTimeout) -> Result<bool, Errno> {
+        let ring = PollFd::new(self.ring.as_fd(), PollFlags::POLLIN);
+        let stop = PollFd::new(stop.as_fd(), PollFlags::POLLIN);
+        // Awake, it must not watch the ring: that is readable as soon as anything is in it.
+        let mut fds = [stop, ring];
+        let watched = if timeout == PollTimeout::NONE { &mut fds[..] } else { &mut fds[..1] };
+        match poll(watched, timeout) {
+            Ok(_) | Err(Errno::EINTR) => Ok(fds[0].any().unwrap_or(false)),
+            // Nothing can be waited for any more. Execs stay sealed; their outcomes stay unknown.
+            Err(errno) => {
+                tracing::error!(%errno, "cannot wait for kernel records");
+                Err(errno)
+            }
+        }
+    }
+
+    fn set_asleep(&self, asleep: bool) {
+        if let Err(error) =
+            self.shared.state.update(state::ASLEEP, &u64::from(asleep).to_ne_bytes(), bpf::ANY)
+        {
+            tracing::error!(%error, "cannot tell the kernel side how to wake the reader");
+        }
+    }
+
+    /// Takes all there is; whether there was anything.
+    fn drain(&mut self) -> bool {
+        let mut any = false;
         loop {
-            match self.ring.next() {
+            match self.ring.read() {
                 Ok(Some(bytes)) => self.take(&Record::from_bytes(&bytes)),
-                Ok(None) => return,
+                Ok(None) => return any,
                 Err(error) => {
                     tracing::error!(%error, "kernel records are damaged");
-                    return;
+                    return any;
                 }
             }
+            any = true;
         }
     }
 
