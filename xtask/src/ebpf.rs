@@ -88,9 +88,18 @@ fn build(root: &Path) -> Result<PathBuf> {
     succeed(&mut cargo)?;
     let linked = target.join(TARGET).join("release/shellgate");
     let stripped = target.join("shellgate.bpf.o");
-    let objcopy = Path::new(LLVM).join("bin/llvm-objcopy");
-    succeed(Command::new(objcopy).arg("--strip-debug").arg(&linked).arg(&stripped))?;
+    let mut objcopy = Command::new(Path::new(LLVM).join("bin/llvm-objcopy"));
+    objcopy.arg("--strip-debug").args(plain_names(&linked)?).arg(&linked).arg(&stripped);
+    succeed(&mut objcopy)?;
     Ok(stripped)
+}
+
+/// Mangled names carry a hash of the folder that `common` lies in: plain ones, in order of address, do not.
+fn plain_names(object: &Path) -> Result<Vec<String>> {
+    let mut nm = Command::new(Path::new(LLVM).join("bin/llvm-nm"));
+    let symbols = output(nm.args(["--numeric-sort", "--format=just-symbols"]).arg(object))?;
+    let mangled = symbols.lines().filter(|name| name.starts_with("_ZN") || name.starts_with("_R"));
+    Ok(mangled.enumerate().map(|(i, name)| format!("--redefine-sym={name}=local_{i}")).collect())
 }
 
 /// Makes sure of every tool, and of the versions that decide the bytes.
