@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -53,12 +54,18 @@ struct Shared {
     asking: Mutex<()>,
     ledger: Mutex<Ledger>,
     sink: Mutex<Option<Sink>>,
+    /// Processes that had to be stopped and looked at by hand.
+    held: AtomicU64,
 }
 
 impl EbpfSeal {
     /// Loads and attaches the programs on behalf of the calling process, which is the supervisor from then on.
     pub fn load() -> Result<Self, SealError> {
-        let loaded = load::load()?;
+        Self::with_room(None)
+    }
+
+    fn with_room(room: Option<u32>) -> Result<Self, SealError> {
+        let loaded = load::load(room)?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
             .map_err(|errno| SealError(format!("cannot make an eventfd for the record reader: {errno}")))?;
         Ok(Self {
@@ -75,6 +82,11 @@ impl EbpfSeal {
     /// The LSM guards, and for each whether it really refuses.
     pub fn guards(&self) -> &[Guard] {
         &self.guards
+    }
+
+    /// How many execs could not be compared in the kernel and were stopped and compared by hand.
+    pub fn held(&self) -> u64 {
+        self.shared.held.load(Ordering::Relaxed)
     }
 
     /// The thread is known to be back in user mode, or in its next call: if an exec of it was let through and its

@@ -7,6 +7,7 @@
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -21,6 +22,7 @@ use crate::sys::pidfd;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) fn resolve(shared: &Shared, pid: i32, seq: u64) {
+    shared.held.fetch_add(1, Ordering::Relaxed);
     let Ok(process) = pidfd::open(pid) else {
         // Ended before we came: its exit record follows.
         return;

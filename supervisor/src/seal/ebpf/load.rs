@@ -9,6 +9,7 @@ use std::ffi::CStr;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
 
 use aya_obj::btf::BtfFeatures;
 use aya_obj::{EbpfSectionKind, Object};
@@ -61,7 +62,8 @@ fn because<E: std::fmt::Display>(what: impl std::fmt::Display) -> impl FnOnce(E)
     move |error| SealError(format!("{what}: {error}"))
 }
 
-pub(super) fn load() -> Result<Loaded, SealError> {
+/// `room`: how many members the tree may have at once, or `None` for what the object says.
+pub(super) fn load(room: Option<u32>) -> Result<Loaded, SealError> {
     refuse_preemptible_tracepoints()?;
     let path = "/sys/kernel/btf/vmlinux";
     let bytes = Mapped::open(path).map_err(because(format!("cannot read {path}")))?;
@@ -77,7 +79,7 @@ pub(super) fn load() -> Result<Loaded, SealError> {
     let constants = HashMap::from([("OFFSETS", (&offset_bytes[..], true)), ("KEY", (&key_bytes[..], true))]);
     object.patch_map_data(constants).map_err(because("the eBPF object has no such constant"))?;
     let types = load_types(&mut object)?;
-    let mut maps = create_maps(&mut object)?;
+    let mut maps = create_maps(&mut object, room)?;
 
     let raw = |name: &str| load_program(&object, name, RAW_TRACEPOINT, 0, types.as_fd());
     let learn = raw("ask_learn")?;
@@ -111,6 +113,7 @@ pub(super) fn load() -> Result<Loaded, SealError> {
         asking: Mutex::new(()),
         ledger: Mutex::new(Ledger::default()),
         sink: Mutex::new(None),
+        held: AtomicU64::new(0),
     };
     Ok(Loaded { shared, ring, claim, links, guards })
 }
@@ -160,14 +163,14 @@ fn load_types(object: &mut Object) -> Result<OwnedFd, SealError> {
     bpf::load_btf(&types.to_bytes()).map_err(because("the kernel refused BTF (CAP_BPF is needed)"))
 }
 
-fn create_maps(object: &mut Object) -> Result<HashMap<String, Map>, SealError> {
+fn create_maps(object: &mut Object, room: Option<u32>) -> Result<HashMap<String, Map>, SealError> {
     let mut maps = HashMap::new();
     for (name, map) in &object.maps {
         let shape = MapShape {
             kind: map.map_type(),
             key_size: map.key_size(),
             value_size: map.value_size(),
-            max_entries: map.max_entries(),
+            max_entries: room.filter(|_| name == "MEMBERS").unwrap_or(map.max_entries()),
             flags: map.map_flags(),
         };
         let made = Map::create(name, shape).map_err(because(format!("cannot create eBPF map {name}")))?;

@@ -89,6 +89,10 @@ struct Waiting {
 
 /// The seal, or the reason why this machine cannot have it. Where it should work, not working is a failure.
 fn bench() -> Option<Bench> {
+    bench_with_room(None)
+}
+
+fn bench_with_room(room: Option<u32>) -> Option<Bench> {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let caps = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap().trim();
     let caps = u64::from_str_radix(caps, 16).unwrap();
@@ -98,7 +102,7 @@ fn bench() -> Option<Bench> {
         eprintln!("skipped: needs CAP_BPF, CAP_PERFMON and kernel BTF");
         return None;
     }
-    let seal = EbpfSeal::load().unwrap();
+    let seal = EbpfSeal::with_room(room).unwrap();
     let (sender, records) = channel();
     seal.records(Box::new(move |record| {
         let _ = sender.send(record);
@@ -462,4 +466,68 @@ fn a_running_time_and_a_signal_are_told_exactly() {
     let KernelRecord::Exit { status, user_us, .. } = bench.record() else { panic!() };
     assert_eq!(status, libc::SIGTERM);
     assert!(user_us.unwrap() > 10_000, "{user_us:?}");
+}
+
+#[test]
+fn a_process_born_when_the_tree_is_full_runs_nothing() {
+    let Some(bench) = bench_with_room(Some(1)) else { return };
+    let mut waiting = bench.member(true);
+    let (path, argv) = bench.touch();
+    // The subshell is the second member, for which there is no room; it tells its number and waits.
+    let (number, go) = (bench.dir.path().join("number"), bench.dir.path().join("go"));
+    nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let body = format!(
+        "unset PWD OLDPWD\n( read -r x < /proc/self/stat; echo \"$x\" > {number}; read -r y < {go}; exec {} )\n",
+        argv.join(" "),
+        number = number.display(),
+        go = go.display(),
+    );
+    fs::write(waiting.script.as_ref().unwrap(), body).unwrap();
+    writeln!(waiting.child.stdin.as_ref().unwrap(), "{}", waiting.script.as_ref().unwrap().display())
+        .unwrap();
+    let pid = loop {
+        let text = fs::read_to_string(&number).unwrap_or_default();
+        if text.ends_with('\n') {
+            break text.split(' ').next().unwrap().parse().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    assert_ne!(pid, waiting.pid);
+    // The supervisor knows nothing of that, so it seals its exec, rightly.
+    let mut expectation = bench.expectation(&waiting, 5, &path, &argv, &[]);
+    expectation.target = Target { pid, tid: pid };
+    bench.seal.arm(&expectation).unwrap().settle();
+    fs::write(&go, "x\n").unwrap();
+    waiting.end();
+    assert_eq!(bench.fate(), (5, Fate::Killed));
+    assert!(!bench.marker().exists());
+}
+
+#[test]
+#[ignore = "needs root, a swap area and the memory controller of cgroup v1"]
+fn argv_that_is_swapped_out_is_compared_by_hand() {
+    let Some(bench) = bench() else { return };
+    let path = fs::canonicalize("/bin/true").unwrap().to_str().unwrap().to_owned();
+    let mut argv = vec![path.clone()];
+    argv.extend(std::iter::repeat_n("y".repeat(100_000), 19));
+    let group = Path::new("/sys/fs/cgroup/memory").join(format!("seal-test-{}", std::process::id()));
+    fs::create_dir(&group).unwrap();
+    fs::write(group.join("memory.limit_in_bytes"), "1M").unwrap();
+    for tampered in [false, true] {
+        for _ in 0..10 {
+            let mut waiting = bench.member(true);
+            fs::write(group.join("cgroup.procs"), waiting.pid.to_string()).unwrap();
+            let mut expectation = bench.expectation(&waiting, 1, &path, &argv, &["Z=1".to_owned()]);
+            if tampered {
+                expectation.argv[70] = b'z';
+            }
+            bench.seal.arm(&expectation).unwrap().settle();
+            waiting.tell(&[Step::Exec { path: path.clone(), argv: argv.clone(), envp: vec!["Z=1".into()] }]);
+            let status = waiting.end();
+            assert_eq!((status.success(), was_killed(status)), (!tampered, tampered), "{status}");
+        }
+    }
+    fs::remove_dir(&group).unwrap();
+    eprintln!("{} of 20 were held", bench.seal.held());
+    assert!(bench.seal.held() > 0, "nothing was swapped out: is there swap?");
 }
