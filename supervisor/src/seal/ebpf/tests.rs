@@ -447,11 +447,13 @@ fn two_mebibytes_of_argv_are_compared_to_the_last_byte() {
 #[test]
 fn what_stat_reports_is_the_kernels_identity_on_a_plain_file_system() {
     let Some(bench) = bench() else { return };
-    let (path, _) = bench.touch();
-    for path in [path.as_str(), "/proc/self/exe"] {
-        let file = File::open(path).unwrap();
-        assert_eq!(bench.seal.identify(file.as_fd()).unwrap(), Identity::of(file.as_fd()).unwrap(), "{path}");
+    let file = File::open("/proc/self/exe").unwrap();
+    let stat = Identity::of(file.as_fd()).unwrap();
+    if nix::sys::stat::major(stat.dev) == 0 {
+        eprintln!("skipped: this program lies on a file system without a device (overlay, btrfs)");
+        return;
     }
+    assert_eq!(bench.seal.identify(file.as_fd()).unwrap(), stat);
 }
 
 #[test]
