@@ -21,6 +21,7 @@ use crate::notify::{Listener, pool};
 use crate::observe::Observers;
 use crate::outcome::handles::Handles;
 use crate::outcome::{Ended, Tracker};
+use crate::seal::ptrace::PtraceSeal;
 use crate::seal::{self, KernelRecord, Level, Seal};
 use crate::trace::Redactor;
 use crate::trace::sessions::SessionDir;
@@ -93,8 +94,11 @@ struct Session {
     ledger: Arc<Ledger>,
     observers: Arc<Observers>,
     tracker: Arc<Tracker>,
-    handles: Handles,
+    /// Where the seal does not report how processes end.
+    handles: Option<Handles>,
     seal: Box<dyn Seal>,
+    /// Looks on where the seal does not see an exec fail.
+    witness: Option<PtraceSeal>,
     memo: memo::Memo,
     last_seq: AtomicU64,
     env: crate::config::EventEnv,
@@ -129,8 +133,13 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     let capabilities = setup.config.capabilities.clone();
     let gate = Gate::new(Box::new(move |event| capabilities.admits(event)), setup.config.hooks.clone());
     let tracker = Arc::new(start_tracker(&ledger, &observers));
-    let handles =
-        Handles::start(Arc::clone(&tracker)).map_err(|error| format!("cannot watch processes: {error}"))?;
+    let (handles, witness) = match seal.level() {
+        Level::Ebpf => (None, Some(PtraceSeal::untried(launched.confined.wait_killable))),
+        Level::Ptrace => {
+            let handles = Handles::start(Arc::clone(&tracker));
+            (Some(handles.map_err(|error| format!("cannot watch processes: {error}"))?), None)
+        }
+    };
     seal.records(Box::new(receive_records(&tracker, &ledger))).map_err(|error| text(&error))?;
     seal.enroll(launched.command).map_err(|error| text(&error))?;
     let mut warnings = setup.config.warnings.clone();
@@ -162,6 +171,7 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         tracker,
         handles,
         seal,
+        witness,
         memo: memo::Memo::default(),
         last_seq: AtomicU64::new(0),
         env: setup.config.event_env,

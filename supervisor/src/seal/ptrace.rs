@@ -21,6 +21,11 @@ pub struct PtraceSeal {
 }
 
 impl PtraceSeal {
+    /// For a session that does not depend on it: attaching is tried at each exec.
+    pub fn untried(killable: bool) -> Self {
+        Self { killable }
+    }
+
     /// Tries on a child of our own whether tracing is permitted here. Only before threads exist.
     pub fn probe(killable: bool) -> Result<Self, SealError> {
         let failed = |error: io::Error| SealError(format!("ptrace is not permitted here: {error}"));
