@@ -115,7 +115,8 @@ impl Shared {
 
     pub(super) fn caller_returned(&self, target: Target) -> Option<u64> {
         let mut ledger = self.ledger();
-        let unused = ledger.of(target.pid).iter().find(|entry| entry.settled && entry.tid == target.tid)?.seq;
+        let mine = |entry: &&Entry| entry.settled && entry.tid == target.tid;
+        let unused = ledger.of(target.pid).iter().rfind(mine)?.seq;
         // No longer in the kernel: it was used, and the record of that is on its way.
         if !self.take(target.pid, unused) {
             return None;
@@ -137,28 +138,24 @@ impl Shared {
         Ok(live.is_some_and(|seals| seals.slots.iter().any(|slot| slot.mac != 0 && slot.seq == entry.seq)))
     }
 
-    /// An exec of `pid` reached its end as `seq`. It ended every other thread, and their execs with them.
+    /// An exec of `pid` reached its end as `seq`. Execs of its other threads ended with it, but this record may be
+    /// older than an exec of the new program's threads: what is left is told at the process's end.
     pub(super) fn exec_ended(&self, pid: i32, seq: u64, fate: Fate) {
-        let mut ledger = self.ledger();
-        ledger.remove(pid, |entry| entry.seq == seq);
-        // The leader's may belong to the next exec already, of the program that has just begun.
-        let dead = ledger.remove(pid, |entry| entry.tid != pid || fate == Fate::Killed);
-        drop(ledger);
+        self.ledger().remove(pid, |entry| entry.seq == seq);
         self.report(KernelRecord::Exec { seq, pid, fate });
-        for entry in &dead {
-            self.report(KernelRecord::Exec { seq: entry.seq, pid, fate: Fate::Gone });
-        }
     }
 
-    /// A process ended. What it was allowed and never did has failed, or was cut off by what ended it.
+    /// A process ended. An exec whose seal was still there has failed, unless a signal cut it off; the seals of
+    /// others went when another thread's exec won.
     pub(super) fn process_ended(&self, record: &Record, complete: bool) {
         let pid = record.pid as i32;
         let left = self.ledger().remove(pid, |_| true);
         let signaled = record.status & 0x7f != 0;
-        let fate = if signaled { Fate::Gone } else { Fate::Failed { errno: None } };
         for entry in &left {
+            let unused = entry.seq == record.seq;
+            let fate = if unused && !signaled { Fate::Failed { errno: None } } else { Fate::Gone };
             // Where records were lost, an entry the kernel did not name may have run.
-            if complete || entry.seq == record.seq {
+            if complete || unused {
                 self.report(KernelRecord::Exec { seq: entry.seq, pid, fate });
             }
         }
