@@ -22,9 +22,12 @@ use lane::Lane;
 /// Told about each failure: the exec's number, the hook, what happened.
 pub type OnFault = Arc<dyn Fn(Option<u64>, &str, &str) + Send + Sync>;
 
+/// The thread of a lane, until it is joined.
+type Worker = Mutex<Option<JoinHandle<()>>>;
+
 /// The observers of a session.
 pub struct Observers {
-    lanes: Vec<(Arc<Lane>, Mutex<Option<JoinHandle<()>>>)>,
+    lanes: Vec<(Arc<Lane>, Worker)>,
     /// Events that hooks without a thread did not get: the system had none left.
     unstarted: Vec<String>,
 }

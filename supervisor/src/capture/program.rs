@@ -144,13 +144,11 @@ fn admit(file: Resolved, view: &View) -> Result<Result<(Resolved, Format, Vec<u8
     // Our own rights stand for the caller's only when it is the same user; otherwise the kernel says it later.
     let same_user = std::fs::metadata(format!("/proc/{}", view.tid))
         .is_ok_and(|theirs| std::os::unix::fs::MetadataExt::uid(&theirs) == nix::unistd::geteuid().as_raw());
-    if same_user {
-        if let Err(error) = files::may_execute(file.fd.as_fd()) {
-            let errno = error.raw_os_error().unwrap_or(libc::EACCES);
-            // Kernels before 5.8 do not know the call; the mode bits have been looked at.
-            if errno != libc::ENOSYS && errno != libc::EINVAL {
-                return Ok(Err(errno));
-            }
+    if same_user && let Err(error) = files::may_execute(file.fd.as_fd()) {
+        let errno = error.raw_os_error().unwrap_or(libc::EACCES);
+        // Kernels before 5.8 do not know the call; the mode bits have been looked at.
+        if errno != libc::ENOSYS && errno != libc::EINVAL {
+            return Ok(Err(errno));
         }
     }
     let file = settle(file)?;

@@ -16,7 +16,7 @@ const OFFSET_ARCH: u32 = 4;
 const ALLOW: u32 = 0x7fff_0000;
 const NOTIFY: u32 = 0x7fc0_0000;
 const KILL_PROCESS: u32 = 0x8000_0000;
-const ERRNO_ENOSYS: u32 = 0x0005_0000 | 38;
+const ERRNO_ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS as u32;
 
 pub const ARCH_X86_64: u32 = 0xc000_003e;
 pub const ARCH_I386: u32 = 0x4000_0003;

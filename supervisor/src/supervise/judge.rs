@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use procfs::process::{ProcState, Process};
+
 use super::memo::Claim;
 use super::{Session, refusal};
 use crate::capture::program::Format;
@@ -270,9 +272,8 @@ fn is_wanted(notification: &Notification, target: Target) -> bool {
 
 fn exists(target: Target) -> bool {
     // A thread that was killed stays visible for a moment; only its state tells.
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", target.tid)).unwrap_or_default();
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    !matches!(state, None | Some('Z' | 'X'))
+    let state = Process::new(target.tid).and_then(|thread| thread.stat()).and_then(|stat| stat.state());
+    !matches!(state, Err(_) | Ok(ProcState::Zombie | ProcState::Dead))
 }
 
 /// How often a repeated call looks whether its first judgement is there.

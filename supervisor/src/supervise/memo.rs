@@ -17,7 +17,7 @@ use crate::notify::Target;
 use crate::seal::Identity;
 
 /// A judgement nobody came back for is forgotten after this long.
-const KEEP: Duration = Duration::from_secs(60);
+const KEEP: Duration = Duration::from_mins(1);
 /// Above this many, the old ones are looked for.
 const MANY: usize = 1024;
 
