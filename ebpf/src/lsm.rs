@@ -6,7 +6,7 @@ use shellgate_common::state;
 
 use crate::{
     kernel::{self, At, offset},
-    maps,
+    maps, member,
 };
 
 const EPERM: i32 = -1;
@@ -20,7 +20,7 @@ pub(crate) fn guard_exec(ctx: LsmContext) -> i32 {
     if before != 0 {
         return before;
     }
-    match maps::member(kernel::current_tgid()) {
+    match member::find(kernel::current_tgid()) {
         Some(pid) if maps::seals(pid).is_none() => EPERM,
         Some(_) | None => 0,
     }

@@ -186,6 +186,19 @@ impl Bench {
         self.records.recv_timeout(Duration::from_secs(20)).unwrap()
     }
 
+    fn guarded(&self, name: &str) -> bool {
+        self.seal.guards().iter().any(|guard| guard.name == name && guard.state == GuardState::Active)
+    }
+
+    /// Whether an exec without a seal ended as it must: killed, or refused where the kernel asks `guard_exec`.
+    fn was_refused(&self, status: ExitStatus) -> bool {
+        if self.guarded("guard_exec") {
+            status.code().is_some_and(|code| code != 0)
+        } else {
+            was_killed(status)
+        }
+    }
+
     fn fate(&self) -> (u64, Fate) {
         match self.record() {
             KernelRecord::Exec { seq, fate, .. } => (seq, fate),
@@ -296,8 +309,10 @@ fn an_exec_without_a_seal_is_killed() {
     let mut waiting = bench.member(true);
     let (path, argv) = bench.touch();
     waiting.tell(&[Step::Exec { path, argv, envp: vec![] }]);
-    assert!(was_killed(waiting.end()) && !bench.marker().exists());
-    assert_eq!(bench.fate(), (0, Fate::Killed));
+    assert!(bench.was_refused(waiting.end()) && !bench.marker().exists());
+    if !bench.guarded("guard_exec") {
+        assert_eq!(bench.fate(), (0, Fate::Killed));
+    }
 }
 
 #[test]
@@ -307,7 +322,7 @@ fn a_seal_that_was_dropped_before_the_answer_is_no_seal() {
     let (path, argv) = bench.touch();
     drop(bench.seal.arm(&bench.expectation(&waiting, 1, &path, &argv, &[])).unwrap());
     waiting.tell(&[Step::Exec { path, argv, envp: vec![] }]);
-    assert!(was_killed(waiting.end()) && !bench.marker().exists());
+    assert!(bench.was_refused(waiting.end()) && !bench.marker().exists());
 }
 
 #[test]
@@ -322,7 +337,7 @@ fn a_seal_is_good_for_one_exec() {
     let envp = vec!["A=1".to_owned()];
     bench.seal.arm(&bench.expectation(&waiting, 1, &path, &argv, &envp)).unwrap().settle();
     waiting.tell(&[Step::Exec { path, argv, envp }]);
-    assert!(was_killed(waiting.end()));
+    assert!(bench.was_refused(waiting.end()));
     assert_eq!(fs::read_to_string(&marker).unwrap(), "x\n");
 }
 
@@ -333,7 +348,7 @@ fn the_seal_of_one_process_is_no_good_for_another() {
     let (path, argv) = bench.touch();
     bench.seal.arm(&bench.expectation(&sealed, 1, &path, &argv, &[])).unwrap().settle();
     other.tell(&[Step::Exec { path, argv, envp: vec![] }]);
-    assert!(was_killed(other.end()) && !bench.marker().exists());
+    assert!(bench.was_refused(other.end()) && !bench.marker().exists());
     let mut sealed = sealed;
     sealed.tell(&[Step::Exit { code: 0 }]);
     sealed.end();
@@ -362,9 +377,12 @@ fn the_child_of_a_member_is_a_member() {
     waiting.tell(&[Step::Spawn { path, argv }, Step::Exit { code: 42 }]);
     assert_eq!(waiting.end().code(), Some(42));
     assert!(!bench.marker().exists());
-    assert_eq!(bench.fate(), (0, Fate::Killed));
+    let guarded = bench.guarded("guard_exec");
+    if !guarded {
+        assert_eq!(bench.fate(), (0, Fate::Killed));
+    }
     let KernelRecord::Exit { pid, status, .. } = bench.record() else { panic!() };
-    assert!(pid != waiting.pid && status == libc::SIGKILL);
+    assert!(pid != waiting.pid && (guarded || status == libc::SIGKILL));
     let KernelRecord::Exit { pid, status, .. } = bench.record() else { panic!() };
     assert_eq!((pid, status), (waiting.pid, 42 << 8));
 }
@@ -441,6 +459,28 @@ fn two_mebibytes_of_argv_are_compared_to_the_last_byte() {
         waiting.tell(&[Step::Exec { path: path.clone(), argv: argv.clone(), envp: vec!["Z=1".into()] }]);
         let status = waiting.end();
         assert_eq!((status.success(), was_killed(status)), (ok, !ok), "{status}");
+    }
+}
+
+#[test]
+fn where_the_kernel_asks_the_guards_a_member_cannot_touch_the_supervisor() {
+    let Some(bench) = bench() else { return };
+    let us = std::process::id();
+    // URG is ignored by who does not want it; the first builtin that is refused ends the subshell.
+    let attempts =
+        [("guard_kill", format!("kill -URG {us}")), ("guard_ptrace", format!(": < /proc/{us}/environ"))];
+    for (guard, attempt) in attempts {
+        let mut waiting = bench.member(true);
+        // The subshell makes the announced process a member, which it otherwise becomes with its first exec.
+        fs::write(waiting.script.as_ref().unwrap(), format!("(:); ({attempt}) 2>&- && exit 7; exit 8\n"))
+            .unwrap();
+        writeln!(waiting.child.stdin.as_ref().unwrap(), "{}", waiting.script.as_ref().unwrap().display())
+            .unwrap();
+        let expected = if bench.guarded(guard) { 8 } else { 7 };
+        assert_eq!(waiting.end().code(), Some(expected), "{guard}");
+    }
+    if !bench.guarded("guard_kill") {
+        eprintln!("only the control ran: {:?}", bench.seal.guards()[2].state);
     }
 }
 
