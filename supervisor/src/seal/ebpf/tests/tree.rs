@@ -54,7 +54,7 @@ fn where_the_kernel_asks_the_guards_a_member_cannot_touch_the_supervisor() {
     let us = std::process::id();
     // URG is ignored by who does not want it; the first builtin that is refused ends the subshell.
     let attempts =
-        [("guard_kill", format!("kill -URG {us}")), ("guard_ptrace", format!(": < /proc/{us}/environ"))];
+        [("guard_kill", format!("kill -URG {us}")), ("guard_ptrace", format!("cd /proc/{us}/cwd"))];
     for (guard, attempt) in attempts {
         let mut waiting = bench.member(true);
         // The subshell makes the announced process a member, which it otherwise becomes with its first exec.
