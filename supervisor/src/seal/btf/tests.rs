@@ -64,7 +64,7 @@ fn a_member_inside_an_anonymous_union_is_found_at_the_sum_of_offsets() {
 fn a_single_bit_is_found_by_its_bit() {
     let mut build = Build::default();
     let (name, member) = (build.name("linux_binprm"), build.name("is_check"));
-    let one_bit_at_69 = (1 << 24) | 69;
+    let one_bit_at_69 = (1 << 24) | 0x45;
     build.words(&[name, (1 << 31) | (STRUCT << 24) | 1, 64, member, 0, one_bit_at_69]);
     let bytes = build.done();
     assert_eq!(Btf::parse(&bytes, &[]).unwrap().offsets().unwrap().bprm_is_check, 69);
