@@ -15,6 +15,12 @@ macro_rules! offsets {
             /// `structure.member` of every field, in order.
             pub const PATHS: &'static [&'static str] = &[$($path,)+];
 
+            /// Whether entry `index` of [`Self::PATHS`] counts bits.
+            #[must_use]
+            pub fn in_bits(index: usize) -> bool {
+                Self::PATHS.get(index).is_some_and(|path| path.ends_with(".is_check"))
+            }
+
             /// The offset that belongs to entry `index` of [`Self::PATHS`].
             pub fn at(&mut self, index: usize) -> Option<&mut u32> {
                 let fields = [$(&mut self.$name,)+];
@@ -83,6 +89,8 @@ offsets! {
     signal_stime = "signal_struct.stime",
     signal_runtime = "signal_struct.sum_sched_runtime",
     signal_maxrss = "signal_struct.maxrss",
+    /// In bits, not bytes: the exec only asks whether it may (AT_EXECVE_CHECK, 6.14).
+    bprm_is_check = "linux_binprm.is_check",
 }
 
 /// Size of `struct upid` (`int nr; struct pid_namespace *ns`) on every 64-bit kernel.
@@ -100,7 +108,7 @@ mod tests {
         let last = Offsets::PATHS.len() - 1;
         *offsets.at(0).unwrap() = 7;
         *offsets.at(last).unwrap() = 9;
-        assert_eq!((offsets.task_mm, offsets.signal_maxrss), (7, 9));
+        assert_eq!((offsets.task_mm, offsets.bprm_is_check), (7, 9));
         assert_eq!(offsets.at(last + 1), None);
         assert_eq!(offsets.to_bytes()[..4], 7u32.to_ne_bytes());
         assert_eq!(offsets.to_bytes()[4 * last..], 9u32.to_ne_bytes());

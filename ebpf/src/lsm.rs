@@ -2,11 +2,11 @@
 //! with it. They only refuse members, only here, and keep any refusal that came before theirs.
 
 use aya_ebpf::{macros::lsm, programs::LsmContext};
-use shellgate_common::state;
+use shellgate_common::{offsets::ABSENT, state};
 
 use crate::{
     kernel::{self, At, offset},
-    maps,
+    maps, member,
 };
 
 const EPERM: i32 = -1;
@@ -20,10 +20,20 @@ pub(crate) fn guard_exec(ctx: LsmContext) -> i32 {
     if before != 0 {
         return before;
     }
-    match maps::member(kernel::current_tgid()) {
+    if only_asks(At(ctx.arg(0))) {
+        return 0;
+    }
+    match member::find(kernel::current_tgid()) {
         Some(pid) if maps::seals(pid).is_none() => EPERM,
         Some(_) | None => 0,
     }
+}
+
+/// Whether this is no exec but a question (AT_EXECVE_CHECK): it runs nothing and needs no seal.
+#[inline(always)]
+fn only_asks(bprm: At) -> bool {
+    let bit = offset!(bprm_is_check);
+    bit != ABSENT && bprm.read::<u8>(bit / 8).is_ok_and(|byte| byte & (1 << (bit % 8)) != 0)
 }
 
 /// No member may trace the supervisor, read its memory or take its descriptors.

@@ -133,13 +133,14 @@ impl<'a> Btf<'a> {
                 found = found.or(here);
             }
             if let Some(place) = out.at(index) {
-                *place = found.unwrap_or(ABSENT);
+                let bits = found.map(|bits| if Offsets::in_bits(index) { bits } else { bits / 8 });
+                *place = bits.unwrap_or(ABSENT);
             }
         }
         Ok(out)
     }
 
-    /// Byte offset of `member` in struct or union `id`, anonymous members included.
+    /// Offset in bits of `member` in struct or union `id`, anonymous members included.
     fn member(&self, id: u32, member: &str, base: u32, depth: u32) -> Result<Option<u32>, BtfError> {
         let bad = || BtfError::Malformed(id);
         let Some(&start) = self.starts.get(id as usize).filter(|start| **start != u32::MAX) else {
@@ -156,7 +157,7 @@ impl<'a> Btf<'a> {
             let part = |i: usize| word(self.types, at + 4 * i).ok_or_else(bad);
             let (name, kind, bits) = (part(0)?, part(1)?, part(2)?);
             let bits = if bitfields { bits & 0x00ff_ffff } else { bits };
-            let here = base + bits / 8;
+            let here = base + bits;
             if named(self.strings, name, member) {
                 return Ok(Some(here));
             }

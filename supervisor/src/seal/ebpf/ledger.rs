@@ -5,10 +5,11 @@
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
 
 use shellgate_common::record::Record;
-use shellgate_common::seal::{Seals, Slot};
+use shellgate_common::seal::{SLOTS, Seals, Slot};
 
 use super::Shared;
 use crate::notify::Target;
@@ -58,6 +59,9 @@ impl Shared {
         let pid = target.pid;
         let failed = |reason: String| SealError(format!("cannot seal the exec of process {pid}: {reason}"));
         self.caller_returned(target);
+        if self.ledger().of(pid).len() >= SLOTS {
+            self.forget_ended_threads(pid);
+        }
         let mut ledger = self.ledger();
         // Twice, because an exec of another thread may use up the entry between look and write.
         for _ in 0..2 {
@@ -79,6 +83,16 @@ impl Shared {
             }
         }
         Err(failed("its other threads keep changing it".into()))
+    }
+
+    /// Threads whose exec failed and that ended since, without their process, leave seals behind.
+    fn forget_ended_threads(&self, pid: i32) {
+        let tids: Vec<i32> = self.ledger().of(pid).iter().map(|entry| entry.tid).collect();
+        for tid in tids {
+            if !Path::new(&format!("/proc/{pid}/task/{tid}")).exists() {
+                self.caller_returned(Target { tid, pid });
+            }
+        }
     }
 
     /// Takes one seal out of the kernel; true when it was still there.

@@ -36,7 +36,8 @@ const LSM: u32 = 29;
 const LSM_MAC: u32 = 27;
 
 /// Fields the product can do without: other names of one field, and what only makes an outcome richer.
-const OPTIONAL: [&str; 11] = [
+const OPTIONAL: [&str; 12] = [
+    "linux_binprm.is_check",
     "inode.i_ctime",
     "inode.__i_ctime",
     "inode.i_ctime_sec",
