@@ -68,7 +68,7 @@ fn child() {
                 let _ = nix::unistd::execve(&path, &strings(&argv), &strings(&envp));
             }
             Step::Spawn { path, argv } => drop(Command::new(path).args(&argv[1..]).status()),
-            Step::Exit { code } => std::process::exit(code),
+            Step::Exit { code } => crate::sys::process::exit_now(code),
         }
     }
 }
