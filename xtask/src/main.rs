@@ -2,6 +2,7 @@
 //! arguments to success or one error that names what failed.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod ebpf;
 mod lint;
 mod process;
@@ -18,6 +19,8 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Verb {
+    /// Measure what an exec costs, next to the bare command and to peers.
+    Bench(bench::BenchArgs),
     /// Build the eBPF object that is committed, or check that it is what the sources give.
     Ebpf(ebpf::EbpfArgs),
     /// Format check, clippy with every warning an error, tidy.
@@ -32,6 +35,7 @@ enum Verb {
 
 fn main() -> Result<()> {
     match Verb::parse() {
+        Verb::Bench(args) => bench::run(&root(), &args),
         Verb::Ebpf(args) => ebpf::run(&root(), &args),
         Verb::Lint => lint::run(&root()),
         Verb::Tidy => tidy::run(&root()),
