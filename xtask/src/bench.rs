@@ -55,12 +55,21 @@ struct Row {
 }
 
 fn exec(root: &Path, rounds: usize, json: bool) -> Result<()> {
-    process::must(Command::new("cargo").current_dir(root).args(["build", "--release", "--package", "shellgate"]))?;
+    process::must(Command::new("cargo").current_dir(root).args([
+        "build",
+        "--release",
+        "--package",
+        "shellgate",
+    ]))?;
     let folder = tempfile::tempdir().context("cannot make a folder for the programs")?;
     let built = Programs::build(root, folder.path())?;
     let columns = columns(root, folder.path(), &built)?;
     let rows = [
-        Row { name: "posix_spawn of /bin/true", command: built.spawns("spawn", 200, "/bin/true"), prints: true },
+        Row {
+            name: "posix_spawn of /bin/true",
+            command: built.spawns("spawn", 200, "/bin/true"),
+            prints: true,
+        },
         Row {
             name: "vfork+exec, static",
             command: built.spawns("vfork", 500, &built.nothing.display().to_string()),
@@ -77,7 +86,10 @@ fn exec(root: &Path, rounds: usize, json: bool) -> Result<()> {
             }
         }
     }
-    print!("{}", if json { as_json(&rows, &columns, &measured)? } else { as_table(&rows, &columns, &measured) });
+    print!(
+        "{}",
+        if json { as_json(&rows, &columns, &measured)? } else { as_table(&rows, &columns, &measured) }
+    );
     Ok(())
 }
 
@@ -92,7 +104,9 @@ impl Programs {
         let compile = |name: &str, flags: &[&str]| -> Result<PathBuf> {
             let out = folder.join(name);
             let source = root.join(format!("tests/programs/{name}.c"));
-            process::must(Command::new("cc").args(["-O1", "-w"]).args(flags).arg("-o").arg(&out).arg(source))?;
+            process::must(
+                Command::new("cc").args(["-O1", "-w"]).args(flags).arg("-o").arg(&out).arg(source),
+            )?;
             Ok(out)
         };
         Ok(Self {
@@ -107,7 +121,8 @@ impl Programs {
     }
 
     fn script(&self, times: usize) -> Vec<String> {
-        let body = format!("for i in $(seq {}); do /bin/true; echo $i | /bin/cat >/dev/null; done", times / 2);
+        let body =
+            format!("for i in $(seq {}); do /bin/true; echo $i | /bin/cat >/dev/null; done", times / 2);
         vec!["/bin/bash".into(), "-c".into(), body]
     }
 }
@@ -121,7 +136,10 @@ fn columns(root: &Path, folder: &Path, built: &Programs) -> Result<Vec<Column>> 
     let session = folder.join("session").display().to_string();
     let sealed = |seal: &str| -> Vec<String> {
         let config = config.display().to_string();
-        ["run", "--seal", seal, "--workdir", &session, "-c", &config, "--"].iter().map(|word| (*word).into()).collect()
+        ["run", "--seal", seal, "--workdir", &session, "-c", &config, "--"]
+            .iter()
+            .map(|word| (*word).into())
+            .collect()
     };
     let mut columns = vec![
         Column { name: "bare", before: vec![] },
@@ -138,20 +156,22 @@ fn columns(root: &Path, folder: &Path, built: &Programs) -> Result<Vec<Column>> 
     }
     let strace = "strace -f -qq --seccomp-bpf -e trace=execve,execveat -o /dev/null";
     match Command::new("strace").arg("-V").stdout(Stdio::null()).status() {
-        Ok(status) if status.success() => columns.push(Column {
-            name: "strace",
-            before: strace.split(' ').map(Into::into).collect(),
-        }),
+        Ok(status) if status.success() => {
+            columns.push(Column { name: "strace", before: strace.split(' ').map(Into::into).collect() })
+        }
         Ok(_) | Err(_) => eprintln!("strace: left out: not installed"),
     }
     Ok(columns)
 }
 
 fn twenty_rules() -> String {
-    let mut text = "version: 1\nhooks:\n  - name: bench\n    binding: on-shell\n    commit_policy: deny\n    rules:\n".to_owned();
+    let mut text =
+        "version: 1\nhooks:\n  - name: bench\n    binding: on-shell\n    commit_policy: deny\n    rules:\n"
+            .to_owned();
     for n in 0..20 {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "      - {{deny: rule {n}, exe: program{n}, if: 'argv.exists(a, a == \"-f\")'}}");
+        let _ =
+            writeln!(text, "      - {{deny: rule {n}, exe: program{n}, if: 'argv.exists(a, a == \"-f\")'}}");
     }
     text + "    otherwise: none\n"
 }
@@ -207,7 +227,11 @@ fn as_table(rows: &[Row], columns: &[Column], measured: &BTreeMap<(usize, usize)
     text
 }
 
-fn as_json(rows: &[Row], columns: &[Column], measured: &BTreeMap<(usize, usize), Vec<f64>>) -> Result<String> {
+fn as_json(
+    rows: &[Row],
+    columns: &[Column],
+    measured: &BTreeMap<(usize, usize), Vec<f64>>,
+) -> Result<String> {
     let rows: Vec<_> = rows
         .iter()
         .enumerate()
