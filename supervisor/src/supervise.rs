@@ -11,6 +11,7 @@ mod tree;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use crate::config::{Config, OnFailure};
@@ -181,6 +182,9 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     let served =
         pool::serve(Arc::clone(&listener), Box::new(move |notification| judging.handle(notification)))
             .map_err(|error| format!("cannot start the judging threads: {error}"))?;
+    // Compiling the redaction patterns takes longer than starting the command.
+    let ledger = Arc::clone(&session.ledger);
+    let _ = thread::Builder::new().name("prepare".into()).spawn(move || ledger.redactor.prepare());
     launched.front.send(&ToFront::Started { command: launched.command });
     launched.go().map_err(|error| format!("cannot start the command: {error}"))?;
     Ok(Running { session, listener, served, kill_tree: setup.kill_tree })
