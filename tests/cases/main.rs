@@ -5,6 +5,7 @@ mod argv;
 mod callers;
 mod failing_execs;
 mod git;
+mod hook_answers;
 mod interpreters;
 mod multi_call;
 mod naming;

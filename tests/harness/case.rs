@@ -77,8 +77,14 @@ impl Gate {
         self.root.join("work")
     }
 
-    fn config(&self) -> PathBuf {
+    /// The configuration of the case; not in the work folder.
+    pub fn config(&self) -> PathBuf {
         self.root.join("shellgate.yaml")
+    }
+
+    /// The folder that [`Gate::run`] gives as `--workdir`.
+    pub fn session(&self) -> PathBuf {
+        self.root.join("session")
     }
 
     /// A file in the work folder.
@@ -148,13 +154,20 @@ impl Gate {
 
     /// Runs a command under the gate, headless.
     pub fn run<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Ran {
-        let session = self.root.join("session");
+        let session = self.session();
         let mut command = self.command(shellgate());
         command.args(["run", "--headless", "--workdir"]).arg(&session).arg("-c").arg(self.config()).arg("--");
         command.args(words);
         let finished = watched::run(&mut command, self.stdin.clone(), &self.mark());
         let work = self.work();
         Ran::new(&finished, self.dir, work, &session, self.lingers)
+    }
+
+    /// Runs `shellgate` itself with these words, in the same place, without a configuration of its own.
+    pub fn shellgate<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Finished {
+        let mut command = self.command(shellgate());
+        command.args(words);
+        watched::run(&mut command, self.stdin.clone(), &self.mark())
     }
 
     /// Runs the same command without shellgate, in the same place.
