@@ -3,12 +3,15 @@
 
 mod argv;
 mod callers;
+mod claude_settings;
 mod failing_execs;
 mod git;
 mod hook_answers;
 mod interpreters;
 mod multi_call;
 mod naming;
+mod observers;
+mod policy_hooks;
 mod races;
 mod script_bodies;
 mod scripts;

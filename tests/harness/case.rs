@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::need::{PATH, is_root};
@@ -24,6 +25,7 @@ pub struct Gate {
     root: PathBuf,
     env: Vec<(OsString, OsString)>,
     stdin: Option<Vec<u8>>,
+    options: Vec<OsString>,
     as_user: bool,
     lingers: bool,
 }
@@ -37,10 +39,15 @@ impl Gate {
         for folder in ["work", "home"] {
             fs::create_dir(root.join(folder)).expect("the case's folder is writable");
         }
-        let gate = Self { dir, root, env: Vec::new(), stdin: None, as_user: false, lingers: false };
+        let gate = Self { dir, root, env: Vec::new(), stdin: None, options: Vec::new(), as_user: false, lingers: false };
         let config = config.replace("{work}", gate.work().to_str().expect("a temporary path is text"));
         fs::write(gate.config(), config).expect("the case's folder is writable");
         gate
+    }
+
+    /// With these hooks and defaults for the rest.
+    pub fn with_hooks(hooks: &[Value]) -> Self {
+        Self::with_config(&json!({"version": 1, "hooks": hooks}).to_string())
     }
 
     /// With one policy hook called `guard` made of these rules (a YAML list), which lets everything else through.
@@ -133,6 +140,13 @@ impl Gate {
         self
     }
 
+    /// An option of `shellgate run`, word by word.
+    #[must_use]
+    pub fn option<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.options.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
+        self
+    }
+
     /// Run by root, run as an ordinary user all the same.
     #[must_use]
     pub fn as_user(mut self) -> Self {
@@ -156,7 +170,8 @@ impl Gate {
     pub fn run<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Ran {
         let session = self.session();
         let mut command = self.command(shellgate());
-        command.args(["run", "--headless", "--workdir"]).arg(&session).arg("-c").arg(self.config()).arg("--");
+        command.args(["run", "--headless", "--workdir"]).arg(&session).arg("-c").arg(self.config());
+        command.args(&self.options).arg("--");
         command.args(words);
         let finished = watched::run(&mut command, self.stdin.clone(), &self.mark());
         let work = self.work();
