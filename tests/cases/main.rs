@@ -16,4 +16,5 @@ mod races;
 mod script_bodies;
 mod scripts;
 mod text;
+mod trace_file;
 mod wrappers;
