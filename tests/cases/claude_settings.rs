@@ -13,7 +13,8 @@ fn settings(pre: &Value, post: &Value) -> Gate {
     }});
     Gate::with_hooks(&[passes("mine")])
         .file("settings.json", text.to_string())
-        .option(["--claude-settings", "settings.json"])
+        .option("--claude-settings")
+        .option("settings.json")
 }
 
 fn command(line: &str) -> Value {

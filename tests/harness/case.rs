@@ -25,7 +25,7 @@ pub struct Gate {
     root: PathBuf,
     env: Vec<(OsString, OsString)>,
     stdin: Option<Vec<u8>>,
-    options: Vec<OsString>,
+    options: Vec<&'static str>,
     as_user: bool,
     lingers: bool,
 }
@@ -140,10 +140,10 @@ impl Gate {
         self
     }
 
-    /// An option of `shellgate run`, word by word.
+    /// Another word for `shellgate run`.
     #[must_use]
-    pub fn option<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
-        self.options.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
+    pub fn option(mut self, word: &'static str) -> Self {
+        self.options.push(word);
         self
     }
 
