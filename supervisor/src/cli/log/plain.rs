@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use super::LogArgs;
+use crate::cli::say;
 use crate::cli::log::escape::escape;
 use crate::cli::log::line::{Mark, Style, line};
 use crate::cli::log::source::Source;
@@ -125,7 +126,7 @@ impl Printer<'_> {
                 let text = format!("torn record: {bytes} bytes at offset {offset} cannot be read");
                 if self.args.json {
                     // Not a record, so not for the program that reads them.
-                    eprintln!("shellgate: {text}");
+                    say(format_args!("{text}"));
                 } else {
                     writeln!(out, "{}", self.style.paint(Mark::Fault, &text))?;
                 }
