@@ -4,6 +4,7 @@
 mod argv;
 mod callers;
 mod claude_settings;
+mod command_line;
 mod failing_execs;
 mod git;
 mod hook_answers;
