@@ -13,6 +13,7 @@ mod multi_call;
 mod naming;
 mod observers;
 mod policy_hooks;
+mod presets;
 mod races;
 mod script_bodies;
 mod scripts;

@@ -102,6 +102,15 @@ fn secrets_in_bodies_recipes_reasons_and_stderr_are_masked() {
 
 /// I05
 #[test]
+fn the_supervisors_own_log_holds_no_secret_however_much_it_says() {
+    let ran = gate().option("-vv").run(["/usr/bin/printf", "%s", "--token=SECRETverbose1"]);
+    ran.exits(0);
+    assert!(ran.dir.path().join("session/logs/supervisor.log").exists());
+    assert_masked(&stored(&ran), "the session folder");
+}
+
+/// I05
+#[test]
 fn a_secret_in_the_path_or_in_bytes_that_are_no_text_is_masked() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt as _;
