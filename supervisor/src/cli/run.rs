@@ -72,6 +72,9 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
         signal_mask,
     };
     let log = dir.logs_dir.join("supervisor.log");
+    // For trace and log only; what runs is in the plan.
+    let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let shown = redactor.argv(&words).into_owned();
     let setup = Setup {
         config,
         dir,
@@ -81,7 +84,7 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
         require_seal: args.require_seal.as_deref().and_then(level),
         kill_tree: args.kill_tree,
         verbose: verbose > 0,
-        command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: shown,
     };
     let status = launch::launch(&plan, |launched| {
         log_to(&log, verbose).map_err(|error| format!("{error:#}"))?;
