@@ -31,13 +31,21 @@ fn a_pre_tool_use_hook_decides_and_a_post_tool_use_hook_is_told() {
     let ran = run("cat >asked; exit 0");
     ran.exits(0);
     ran.present(["RAN", "asked"]);
-    let asked: Value = serde_json::from_slice(&fs::read(ran.work.join("asked")).expect("the hook wrote it")).expect("JSON");
+    let asked: Value =
+        serde_json::from_slice(&fs::read(ran.work.join("asked")).expect("the hook wrote it")).expect("JSON");
     assert_eq!((&asked["hook_event_name"], &asked["tool_name"]), (&json!("PreToolUse"), &json!("Bash")));
     assert_eq!(asked["tool_input"]["command"], "/bin/touch RAN");
     assert_eq!(asked["cwd"], ran.work.display().to_string());
-    let told: Value = serde_json::from_slice(&fs::read(ran.work.join("told")).expect("the hook wrote it")).expect("JSON");
-    assert_eq!((&told["hook_event_name"], &told["tool_response"]["exit_code"]), (&json!("PostToolUse"), &json!(0)));
-    for said in ["hooks.PreToolUse[1]: its matcher \"Write|Edit\" is not about Bash", "hooks.Stop: there is no such event"] {
+    let told: Value =
+        serde_json::from_slice(&fs::read(ran.work.join("told")).expect("the hook wrote it")).expect("JSON");
+    assert_eq!(
+        (&told["hook_event_name"], &told["tool_response"]["exit_code"]),
+        (&json!("PostToolUse"), &json!(0))
+    );
+    for said in [
+        "hooks.PreToolUse[1]: its matcher \"Write|Edit\" is not about Bash",
+        "hooks.Stop: there is no such event",
+    ] {
         assert!(ran.stderr.contains(said), "{said}\n{}", ran.stderr);
     }
 }
@@ -98,6 +106,10 @@ fn settings_that_cannot_be_honoured_start_nothing() {
         let ran = gate.run(["/bin/touch", "RAN"]);
         ran.exits(125);
         ran.absent(["RAN"]);
-        assert!(ran.stderr.contains(problem) && ran.stderr.contains("settings.json"), "{text}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains(problem) && ran.stderr.contains("settings.json"),
+            "{text}: {}",
+            ran.stderr
+        );
     }
 }

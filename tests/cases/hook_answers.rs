@@ -96,8 +96,12 @@ fn run_table(protocol: &str, say_none: &str, own: &[Row]) {
 }
 
 fn run_row(protocol: &str, line: &str) -> Ran {
-    let file = ["BAD_SHEBANG", "NO_SHEBANG", "FOREIGN_ELF", "EMPTY_FILE"].into_iter().find(|name| *name == line);
-    let command = file.map_or_else(|| json!(["/bin/sh", "-c", line.trim_start_matches("SHORT; ")]), |name| json!(format!("{{work}}/{name}")));
+    let file =
+        ["BAD_SHEBANG", "NO_SHEBANG", "FOREIGN_ELF", "EMPTY_FILE"].into_iter().find(|name| *name == line);
+    let command = file.map_or_else(
+        || json!(["/bin/sh", "-c", line.trim_start_matches("SHORT; ")]),
+        |name| json!(format!("{{work}}/{name}")),
+    );
     let timeout = if line.starts_with("SHORT; ") { "500ms" } else { "60s" };
     let config = json!({"version": 1, "hooks": [{
         "name": "guard", "binding": "on-shell", "commit_policy": "deny",

@@ -48,9 +48,15 @@ fn a_failing_observer_changes_nothing_and_its_failures_are_logged() {
         for mode in ["blocking", "async"] {
             let ran = watched_by(with(observer("watch", line), "execution_mode", mode));
             let faults = of_kind(&ran, "hook_fault");
-            let told: Vec<_> = faults.iter().filter(|fault| fault["detail"].as_str().expect("text").contains(cause)).collect();
+            let told: Vec<_> = faults
+                .iter()
+                .filter(|fault| fault["detail"].as_str().expect("text").contains(cause))
+                .collect();
             assert!(!told.is_empty(), "{line} {mode}: {faults:?}");
-            assert!(told.iter().all(|fault| fault["hook"] == "watch" && fault["seq"].as_u64() > Some(0)), "{told:?}");
+            assert!(
+                told.iter().all(|fault| fault["hook"] == "watch" && fault["seq"].as_u64() > Some(0)),
+                "{told:?}"
+            );
             assert_eq!(told.len() as u64 + lost(&ran), EXECS, "{line} {mode}: {faults:?}\n{}", ran.story());
             let log = log(&ran, "watch");
             assert_eq!(log.matches(cause).count(), told.len(), "{line} {mode}: {log}");
@@ -87,7 +93,10 @@ fn an_observer_that_reads_nothing_or_prints_a_little_has_not_failed() {
     for line in ["exit 0", "exec <&-", "echo hello", "echo '{'", "sleep 30 & exit 0"] {
         let ran = watched_by(observer("watch", line));
         let faults = of_kind(&ran, "hook_fault");
-        assert!(faults.iter().all(|fault| fault["detail"].as_str().expect("text").contains("not delivered")), "{line}: {faults:?}");
+        assert!(
+            faults.iter().all(|fault| fault["detail"].as_str().expect("text").contains("not delivered")),
+            "{line}: {faults:?}"
+        );
     }
 }
 
@@ -110,10 +119,12 @@ fn observers_are_told_the_outcome_in_order_before_the_session_ends() {
         let hook = observer("watch", "cat >>{work}/told");
         let ran = watched_by(with(hook, "execution_mode", mode));
         let told = fs::read_to_string(ran.work.join("told")).expect("the observer wrote it");
-        let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect();
+        let told: Vec<Value> =
+            told.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect();
         assert_eq!(told.len() as u64 + lost(&ran), EXECS, "{}", ran.story());
         let order: Vec<_> = told.iter().map(|event| &event["seq"]).collect();
-        let recorded: Vec<_> = of_kind(&ran, "outcome").iter().map(|record| &record["seq"]).take(order.len()).collect();
+        let recorded: Vec<_> =
+            of_kind(&ran, "outcome").iter().map(|record| &record["seq"]).take(order.len()).collect();
         assert_eq!(order, recorded, "{mode}");
         for event in &told {
             assert_eq!((&event["phase"], &event["event"]), (&json!("after"), &json!("on-shell")));

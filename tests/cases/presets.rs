@@ -43,7 +43,10 @@ fn the_dev_preset_lets_compilers_and_make_work() {
     let gate = Gate::open()
         .file("Makefile", makefile)
         .file("main.c", "#include <stdio.h>\nint main(void){puts(\"hi\");return 0;}\n");
-    works(&gate, "make -s -j2; make -s test; mkdir -p build/sub; touch build/sub/x; make -s clean; make -s; test ! -e build");
+    works(
+        &gate,
+        "make -s -j2; make -s test; mkdir -p build/sub; touch build/sub/x; make -s clean; make -s; test ! -e build",
+    );
 }
 
 #[test]
@@ -57,14 +60,22 @@ fn the_dev_preset_lets_cargo_build_a_crate() {
         .file("Cargo.toml", "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
         .file("build.rs", "fn main() { println!(\"cargo::rerun-if-changed=build.rs\"); }\n")
         .file("src/main.rs", "fn main() { println!(\"hi\"); }\n");
-    works(&gate, &format!("export PATH={tools}:$PATH; cargo build -q --offline; cargo run -q --offline; cargo clean -q"));
+    works(
+        &gate,
+        &format!(
+            "export PATH={tools}:$PATH; cargo build -q --offline; cargo run -q --offline; cargo clean -q"
+        ),
+    );
 }
 
 #[test]
 fn the_dev_preset_lets_npm_run_scripts() {
     need!(npm, node);
     let package = r#"{"name":"x","version":"1.0.0","scripts":{"test":"node -e \"process.exit(0)\"","build":"mkdir -p dist && rm -rf dist"}}"#;
-    works(&Gate::open().file("package.json", package), "npm test >/dev/null; npm run -s build; npm ls >/dev/null");
+    works(
+        &Gate::open().file("package.json", package),
+        "npm test >/dev/null; npm run -s build; npm ls >/dev/null",
+    );
 }
 
 #[test]
@@ -151,7 +162,14 @@ fn the_presets_refuse_what_leaves_the_project() {
             assert!(told.contains("shellgate: refused "), "{preset} lets through: {line}\n{told}");
         }
     }
-    let fine = ["git push origin main", "rm -rf build", "npm test", "cat README.md", "systemctl status x", "docker build ."];
+    let fine = [
+        "git push origin main",
+        "rm -rf build",
+        "npm test",
+        "cat README.md",
+        "systemctl status x",
+        "docker build .",
+    ];
     for (line, told) in each("dev", &gate, &fine) {
         assert_eq!(told, "", "{line}");
     }
@@ -159,12 +177,16 @@ fn the_presets_refuse_what_leaves_the_project() {
 
 /// Runs each line in one session; what each said on stderr.
 fn each<'a>(preset: &str, gate: &Gate, lines: &[&'a str]) -> Vec<(&'a str, String)> {
-    let script: String =
-        lines.iter().enumerate().map(|(number, line)| format!("( {line} ) 2>told-{number} </dev/null\n")).collect();
+    let script: String = lines
+        .iter()
+        .enumerate()
+        .map(|(number, line)| format!("( {line} ) 2>told-{number} </dev/null\n"))
+        .collect();
     let gate_script = gate.work().join("lines");
     fs::write(&gate_script, script + "exit 0\n").expect("it is ours");
     let done = under(preset, gate, &["/bin/bash", "lines"]);
     assert_eq!(done.code, 0, "{}", done.stderr());
-    let told = |number| fs::read_to_string(gate.work().join(format!("told-{number}"))).expect("each line ran");
+    let told =
+        |number| fs::read_to_string(gate.work().join(format!("told-{number}"))).expect("each line ran");
     lines.iter().enumerate().map(|(number, line)| (*line, told(number))).collect()
 }

@@ -30,7 +30,9 @@ fn read(path: &Path) -> (Vec<Value>, Vec<String>) {
 fn count(records: &[Value], kind: &str) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for record in records.iter().filter(|record| record["record"] == kind) {
-        *counts.entry(record["session_id"].as_str().expect("each names its session").to_owned()).or_default() += 1;
+        *counts
+            .entry(record["session_id"].as_str().expect("each names its session").to_owned())
+            .or_default() += 1;
     }
     counts
 }

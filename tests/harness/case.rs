@@ -39,7 +39,15 @@ impl Gate {
         for folder in ["work", "home"] {
             fs::create_dir(root.join(folder)).expect("the case's folder is writable");
         }
-        let gate = Self { dir, root, env: Vec::new(), stdin: None, options: Vec::new(), as_user: false, lingers: false };
+        let gate = Self {
+            dir,
+            root,
+            env: Vec::new(),
+            stdin: None,
+            options: Vec::new(),
+            as_user: false,
+            lingers: false,
+        };
         let config = config.replace("{work}", gate.work().to_str().expect("a temporary path is text"));
         fs::write(gate.config(), config).expect("the case's folder is writable");
         gate

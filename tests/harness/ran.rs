@@ -161,7 +161,12 @@ impl Ran {
         assert_eq!((denied.len(), self.shells().len()), (1, 0), "{}", self.story());
         let record = denied[0];
         let said = record["reason"].as_str().unwrap_or_default();
-        assert_eq!((record["hook"].as_str(), record["defect"].as_str()), (Some(hook), defect), "{}", self.story());
+        assert_eq!(
+            (record["hook"].as_str(), record["defect"].as_str()),
+            (Some(hook), defect),
+            "{}",
+            self.story()
+        );
         assert!(said.contains(reason), "{reason:?} is not the reason\n{}", self.story());
         let path = record["event"]["path"].as_str().expect("an event has a path");
         let head = format!("shellgate: refused {path}: ");

@@ -23,7 +23,12 @@ fn is_refused(gate: &Gate, parts: &[&str]) {
         for part in parts {
             assert!(done.stderr().contains(part), "{part:?} is not in\n{}", done.stderr());
         }
-        assert_eq!(done.stderr().lines().filter(|line| line.starts_with("shellgate: ")).count(), 1, "{}", done.stderr());
+        assert_eq!(
+            done.stderr().lines().filter(|line| line.starts_with("shellgate: ")).count(),
+            1,
+            "{}",
+            done.stderr()
+        );
         assert!(!gate.work().join("RAN").exists());
         assert!(!gate.session().join("trace.jsonl").exists(), "a session was made");
     }
@@ -122,7 +127,15 @@ fn a_good_configuration_is_described_hook_by_hook() {
     ]);
     let done = gate.shellgate(["hook", "validate", "-c", gate.config().to_str().expect("text")]);
     assert_eq!((done.code, done.stderr().as_str()), (0, ""));
-    for part in [": valid\n", "rules ", "process ", "timeout 3s", "watch ", "observer", "3 hooks, 2 of them decide on commands"] {
+    for part in [
+        ": valid\n",
+        "rules ",
+        "process ",
+        "timeout 3s",
+        "watch ",
+        "observer",
+        "3 hooks, 2 of them decide on commands",
+    ] {
         assert!(done.stdout().contains(part), "{part}\n{}", done.stdout());
     }
 }

@@ -70,7 +70,8 @@ const LINES: &[&[&str]] = &[
 
 /// What `check` answers, from the trace of a run.
 fn of_run(records: &[Value], code: i32) -> (Value, Option<Value>) {
-    let first = records.iter().find(|record| record["record"] == "shell" || record["record"] == "call_denied");
+    let first =
+        records.iter().find(|record| record["record"] == "shell" || record["record"] == "call_denied");
     let Some(first) = first else { return (json!({"verdict": "cannot_run", "code": code}), None) };
     let verdict = match (&first["record"], first["defect"].is_null()) {
         (record, _) if record == "shell" => "none",
@@ -94,13 +95,20 @@ fn check_and_run_agree_on_verdict_reason_and_event() {
         let ran = gate.shellgate(run.iter().chain(*words));
         let checked = gate.shellgate(["check", "-c", config, "--json", "--"].iter().chain(*words));
         let plain = gate.shellgate(["check", "-c", config, "--"].iter().chain(*words));
-        let said: Value = serde_json::from_str(&checked.stdout()).unwrap_or_else(|error| panic!("{words:?}: {error}: {} {}", checked.stdout(), checked.stderr()));
+        let said: Value = serde_json::from_str(&checked.stdout())
+            .unwrap_or_else(|error| panic!("{words:?}: {error}: {} {}", checked.stdout(), checked.stderr()));
         let text = fs::read_to_string(session.join("trace.jsonl")).expect("a session has a trace");
-        let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let records: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         let (answer, event) = of_run(&records, ran.code);
         assert_eq!(plain.code, checked.code, "{words:?}");
         let Some(event) = event else {
-            assert_eq!((&said["verdict"], checked.code), (&json!("cannot_run"), ran.code), "{words:?}: {}", ran.stderr());
+            assert_eq!(
+                (&said["verdict"], checked.code),
+                (&json!("cannot_run"), ran.code),
+                "{words:?}: {}",
+                ran.stderr()
+            );
             assert!(plain.stdout().starts_with("cannot run: "), "{}", plain.stdout());
             continue;
         };
@@ -109,7 +117,19 @@ fn check_and_run_agree_on_verdict_reason_and_event() {
         for key in ["verdict", "hook", "reason", "defect"] {
             assert_eq!(said[key], answer[key], "{key} of {words:?}");
         }
-        for key in ["path", "name", "argv", "command", "cwd", "interpreters", "payload", "applet", "script", "recipe", "file"] {
+        for key in [
+            "path",
+            "name",
+            "argv",
+            "command",
+            "cwd",
+            "interpreters",
+            "payload",
+            "applet",
+            "script",
+            "recipe",
+            "file",
+        ] {
             assert_eq!(said["event"][key], event[key], "{key} of {words:?}");
         }
         let begin = if code == 0 { "allowed: " } else { "refused: " };
@@ -127,7 +147,12 @@ fn check_shows_what_each_hook_answers_and_runs_nothing() {
     let config = gate.config();
     let done = gate.shellgate(["check", "-c", config.to_str().expect("text"), "--json", "--", "date"]);
     let said: Value = serde_json::from_str(&done.stdout()).expect("JSON");
-    let answers: Vec<_> = said["answers"].as_array().expect("a list").iter().map(|one| (&one["hook"], &one["answer"])).collect();
+    let answers: Vec<_> = said["answers"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| (&one["hook"], &one["answer"]))
+        .collect();
     assert_eq!(answers, [(&json!("rules"), &json!("none")), (&json!("process"), &json!("deny"))]);
     let done = gate.shellgate(["check", "-c", config.to_str().expect("text"), "--", "sh", "-c", ": >RAN"]);
     assert_eq!((done.code, done.stdout()), (0, "allowed: sh -c ': >RAN'\n".into()));
@@ -139,7 +164,9 @@ fn check_shows_what_each_hook_answers_and_runs_nothing() {
 fn check_judges_as_if_started_in_another_folder() {
     let gate = gate().script("sub/tool", "#!/bin/sh\necho forbidden\n");
     let config = gate.config();
-    let check = |cwd: &str, word: &str| gate.shellgate(["check", "-c", config.to_str().expect("text"), "--cwd", cwd, "--", word]);
+    let check = |cwd: &str, word: &str| {
+        gate.shellgate(["check", "-c", config.to_str().expect("text"), "--cwd", cwd, "--", word])
+    };
     assert_eq!(check("sub", "./tool").code, 126);
     assert_eq!(check(".", "./tool").code, 127);
     let done = check("no-such-folder", "true");

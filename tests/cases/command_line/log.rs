@@ -27,7 +27,15 @@ fn log(gate: &Gate, flags: &[&str]) -> Finished {
 fn the_newest_session_is_shown_whole_with_its_outcomes() {
     let gate = session();
     let shown = log(&gate, &[]).stdout();
-    for part in ["start session", "/bin/true one", "exit 0", "exit 3", "/bin/touch RAN", "not for agents", "1 refused"] {
+    for part in [
+        "start session",
+        "/bin/true one",
+        "exit 0",
+        "exit 3",
+        "/bin/touch RAN",
+        "not for agents",
+        "1 refused",
+    ] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
     // Start, bash, true, touch, sh, true, end.
@@ -58,12 +66,25 @@ fn each_flag_shows_its_part() {
 fn sessions_are_listed_and_found_by_the_beginning_of_their_names() {
     let gate = session();
     let config = gate.config();
-    assert_eq!(gate.shellgate(["run", "-c", config.to_str().expect("text"), "--", "/bin/echo", "second"]).code, 0);
+    assert_eq!(
+        gate.shellgate(["run", "-c", config.to_str().expect("text"), "--", "/bin/echo", "second"]).code,
+        0
+    );
     let list = log(&gate, &["--list"]).stdout();
-    let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with("20") && word.contains('T') && word.len() == 24)).collect();
+    let names: Vec<&str> = list
+        .lines()
+        .filter_map(|line| {
+            line.split_whitespace()
+                .find(|word| word.starts_with("20") && word.contains('T') && word.len() == 24)
+        })
+        .collect();
     assert_eq!(names.len(), 2, "{list}");
     let shown: Vec<String> = names.iter().map(|name| log(&gate, &[name]).stdout()).collect();
-    assert!(shown.iter().any(|text| text.contains("second")) && shown.iter().any(|text| text.contains("/bin/true one")), "{shown:?}");
+    assert!(
+        shown.iter().any(|text| text.contains("second"))
+            && shown.iter().any(|text| text.contains("/bin/true one")),
+        "{shown:?}"
+    );
     assert!(log(&gate, &[]).stdout().contains("second"), "the newest");
     let done = gate.shellgate(["log", "20"]);
     assert!(done.code == 125 && done.stderr().contains("20"), "two sessions begin so: {}", done.stderr());
@@ -94,7 +115,8 @@ fn a_session_that_runs_is_followed_to_its_end() {
 #[test]
 fn where_no_session_is_the_log_says_so() {
     let gate = Gate::open();
-    for words in [&["log"][..], &["log", "--workdir", "."], &["log", "--workdir", "gone"], &["log", "--tree"]] {
+    for words in [&["log"][..], &["log", "--workdir", "."], &["log", "--workdir", "gone"], &["log", "--tree"]]
+    {
         let done = gate.shellgate(words);
         assert_eq!((done.code, done.stdout().as_str()), (125, ""), "{words:?}");
         assert!(done.stderr().starts_with("shellgate: "), "{}", done.stderr());

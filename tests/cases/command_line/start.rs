@@ -17,14 +17,18 @@ fn what_init_wrote_is_found_and_judges() {
         let done = gate.shellgate(["init", "--preset", preset]);
         assert_eq!((done.code, done.stderr().as_str()), (0, ""));
         assert!(done.stdout().starts_with("wrote shellgate.yaml"), "{}", done.stdout());
-        let mode = fs::metadata(gate.work().join("shellgate.yaml")).expect("it was written").permissions().mode();
+        let mode =
+            fs::metadata(gate.work().join("shellgate.yaml")).expect("it was written").permissions().mode();
         assert_eq!(mode & 0o022, 0);
         assert_eq!(gate.shellgate(["hook", "validate"]).code, 0);
         assert_eq!(run(&gate, &[], &["ls"]).code, 0);
         assert_eq!(run(&gate, &[], &["/bin/touch", "MADE"]).code, status, "{preset}");
         assert_eq!(run(&gate, &[], &["git", "push", "--force"]).code, 126, "{preset}");
         let trace = fs::read_to_string(gate.work().join("session/trace.jsonl")).expect("text");
-        assert!(trace.contains("\"config\":\"shellgate.yaml\"") || trace.contains("/shellgate.yaml\""), "{trace}");
+        assert!(
+            trace.contains("\"config\":\"shellgate.yaml\"") || trace.contains("/shellgate.yaml\""),
+            "{trace}"
+        );
         let again = gate.shellgate(["init"]);
         assert!(again.code == 125 && again.stderr().contains("--force"), "{}", again.stderr());
         assert_eq!(gate.shellgate(["init", "--force"]).code, 0);
@@ -46,7 +50,9 @@ fn a_configuration_is_looked_up_in_its_order() {
         let done = run(gate, options, &["/bin/touch", "RAN"]);
         (done.code, done.stderr().lines().last().unwrap_or_default().to_owned())
     };
-    let hook = |(code, text): (i32, String), name: &str| assert!(code == 126 && text.contains(&format!("hook {name:?}")), "{name}: {code} {text}");
+    let hook = |(code, text): (i32, String), name: &str| {
+        assert!(code == 126 && text.contains(&format!("hook {name:?}")), "{name}: {code} {text}")
+    };
     hook(told(&gate, &["-c", "given.yaml"]), "given");
     hook(told(&gate, &[]), "cwd");
     let gate = gate.env("SHELLGATE_CONFIG", "variable.yaml");
@@ -91,7 +97,9 @@ fn the_words_of_a_command_are_its_own() {
     let gate = Gate::open();
     let config = gate.config();
     let config = config.to_str().expect("text");
-    for words in [&["--", "/bin/echo", "--json", "-c", "x", "--"][..], &["/bin/echo", "--json", "-c", "x", "--"]] {
+    for words in
+        [&["--", "/bin/echo", "--json", "-c", "x", "--"][..], &["/bin/echo", "--json", "-c", "x", "--"]]
+    {
         let done = gate.shellgate(["run", "-c", config, "--workdir", "session"].iter().chain(words));
         assert_eq!(done.stdout(), "--json -c x --\n", "{}", done.stderr());
     }

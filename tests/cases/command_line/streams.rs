@@ -18,7 +18,8 @@ fn pages_and_completions_come_from_the_definition_of_the_command_line() {
         assert!(script.stdout().contains(mark) && script.stdout().contains("require-seal"), "{shell}");
     }
     assert_eq!(gate.shellgate(["completions", "tcsh"]).code, 125);
-    let sourced = format!("set -e; source <({} completions bash); complete -p shellgate", shellgate().display());
+    let sourced =
+        format!("set -e; source <({} completions bash); complete -p shellgate", shellgate().display());
     assert_eq!(gate.bare(["bash", "-c", &sourced]).code, 0);
 }
 
@@ -29,7 +30,10 @@ fn output_that_nobody_reads_or_that_has_no_room_is_no_panic() {
     let config = gate.config();
     let binary = shellgate().display();
     let config = config.display();
-    assert_eq!(gate.shellgate(["run", "-c", &config.to_string(), "--workdir", "session", "--", "/bin/true"]).code, 0);
+    assert_eq!(
+        gate.shellgate(["run", "-c", &config.to_string(), "--workdir", "session", "--", "/bin/true"]).code,
+        0
+    );
     for verb in [
         "man".to_owned(),
         "completions zsh".to_owned(),
@@ -52,7 +56,11 @@ fn output_that_nobody_reads_or_that_has_no_room_is_no_panic() {
         assert!(!done.stderr().contains("panicked"), "{verb}: {}", done.stderr());
         let done = gate.bare(["bash", "-c", &format!("{binary} {verb} >/dev/full; echo $?")]);
         assert_eq!(done.stdout(), "125\n", "{verb}: {}", done.stderr());
-        assert!(done.stderr().starts_with("shellgate: ") && !done.stderr().contains("panicked"), "{verb}: {}", done.stderr());
+        assert!(
+            done.stderr().starts_with("shellgate: ") && !done.stderr().contains("panicked"),
+            "{verb}: {}",
+            done.stderr()
+        );
         let done = gate.bare(["bash", "-c", &format!("{binary} {verb} >&-; echo $?")]);
         assert!(doctor || done.stdout() == "0\n", "{verb}: {} {}", done.stdout(), done.stderr());
     }

@@ -30,7 +30,10 @@ const ROWS: &[Row] = &[
     ("exit 2", Fault("empty_reason", "deny without a reason")),
     (r#"echo '{"decision":"deny","reason":"no"}'; exit 2"#, Fault("empty_reason", "deny without a reason")),
     (r#"echo '{"continue":false}'"#, Fault("empty_reason", "deny without a reason")),
-    (r#"echo '{"hookSpecificOutput":{"permissionDecision":"deny"}}'"#, Fault("empty_reason", "deny without a reason")),
+    (
+        r#"echo '{"hookSpecificOutput":{"permissionDecision":"deny"}}'"#,
+        Fault("empty_reason", "deny without a reason"),
+    ),
     (
         r#"echo '{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":7}}'"#,
         Fault("empty_reason", "deny without a reason"),
@@ -43,7 +46,10 @@ const ROWS: &[Row] = &[
     (r#"echo '{"hookSpecificOutput":{"permissionDecision":"defer"}}'"#, Fault("wrong_arm", "\"defer\"")),
     (r#"echo '{"hookSpecificOutput":{"permissionDecision":"Deny"}}'"#, Fault("wrong_arm", "\"Deny\"")),
     (r#"echo '{"hookSpecificOutput":{"hookEventName":"PostToolUse"}}'"#, Fault("wrong_arm", "PostToolUse")),
-    (r#"echo '{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"command":"true"}}}'"#, Fault("unreadable", "updatedInput")),
+    (
+        r#"echo '{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"command":"true"}}}'"#,
+        Fault("unreadable", "updatedInput"),
+    ),
     (r#"echo '{"hookSpecificOutput":"deny"}'"#, Fault("unreadable", "not an object")),
     (r#"echo '{"decision":"NONE"}'"#, Fault("wrong_arm", "unknown decision")),
     (r#"echo '{"decison":"deny","reason":"typo"}'"#, Fault("unreadable", "")),

@@ -37,7 +37,10 @@ const ROWS: &[Row] = &[
     (r#"echo '{"verdict":"deny"}'"#, Fault("empty_reason", "deny without a reason")),
     (r#"echo '{"verdict":"deny","reason":""}'"#, Fault("empty_reason", "deny without a reason")),
     (r#"printf '%s' '{"verdict":"deny","reason":"  \n"}'"#, Fault("empty_reason", "deny without a reason")),
-    (r#"printf '%s' '{"verdict":"deny","reason":"\u200b\u0007"}'"#, Fault("empty_reason", "deny without a reason")),
+    (
+        r#"printf '%s' '{"verdict":"deny","reason":"\u200b\u0007"}'"#,
+        Fault("empty_reason", "deny without a reason"),
+    ),
     (r#"echo '{"verdict":"deny","reason":7}'"#, Fault("empty_reason", "deny without a reason")),
     (r#"echo '{"verdict":"deny","reason":null}'"#, Fault("empty_reason", "deny without a reason")),
     (r#"echo '{"verdict":"none","reason":7}'"#, Fault("unreadable", "")),

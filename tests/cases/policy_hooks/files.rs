@@ -9,7 +9,8 @@ const GUARD: &str = "#!/bin/sh\ncat >/dev/null; printf '{\"verdict\":\"none\"}'\
 /// Runs a program of the session that does something to the hook's file, then `/bin/touch RAN`.
 fn after(command: serde_json::Value, change: &str) -> Ran {
     let hook = with(with(denies("guard", "no"), "command", command), "protocol", "exit-code");
-    let ran = Gate::with_hooks(&[hook]).script("guard.sh", GUARD).bash(&format!("{change}; exec /bin/touch RAN"));
+    let ran =
+        Gate::with_hooks(&[hook]).script("guard.sh", GUARD).bash(&format!("{change}; exec /bin/touch RAN"));
     ran.exits(126);
     ran.absent(["RAN"]);
     ran
@@ -27,7 +28,12 @@ fn a_hook_that_was_deleted_or_disabled_refuses_all_that_follows() {
     ] {
         let ran = after(json!("{work}/guard.sh"), change);
         let record = *ran.denied().last().expect("touch is refused");
-        assert_eq!((&record["hook"], &record["defect"]), (&json!("guard"), &json!("spawn")), "{change}\n{}", ran.story());
+        assert_eq!(
+            (&record["hook"], &record["defect"]),
+            (&json!("guard"), &json!("spawn")),
+            "{change}\n{}",
+            ran.story()
+        );
         let reason = record["reason"].as_str().expect("a refusal has a reason");
         assert!(reason.contains("guard.sh") && reason.contains(cause), "{change}\n{}", ran.story());
         assert!(ran.stderr.contains("hook \"guard\" failed (cannot start"), "{}", ran.stderr);

@@ -51,7 +51,12 @@ fn a_caller_whose_folder_is_gone_is_judged_as_any_other() {
         let gate = guarded(policy("guard", &hook));
         let line = line.replace("{work}", &gate.work().display().to_string());
         let ran = gate.run(["sh", "-c", &line]);
-        assert_eq!((ran.work.join("RAN").exists(), ran.code), (ran_it, if ran_it { 0 } else { 126 }), "{}", ran.story());
+        assert_eq!(
+            (ran.work.join("RAN").exists(), ran.code),
+            (ran_it, if ran_it { 0 } else { 126 }),
+            "{}",
+            ran.story()
+        );
         assert_eq!(ran.event_for("touch")["cwd_deleted"], true, "{}", ran.story());
     }
 }
@@ -83,7 +88,8 @@ fn a_hook_may_run_a_gated_command_of_its_own() {
 #[test]
 fn a_hook_cannot_reach_the_terminal_of_the_command() {
     need!(script);
-    let hook = "(: </dev/tty) 2>/dev/null && exit 9; (: >/dev/tty) 2>/dev/null && exit 9; [ -t 0 ] && exit 9; NONE";
+    let hook =
+        "(: </dev/tty) 2>/dev/null && exit 9; (: >/dev/tty) 2>/dev/null && exit 9; [ -t 0 ] && exit 9; NONE";
     let gate = guarded(policy("guard", hook));
     let line = format!(
         "{} run --workdir {} -c {} -- sh -c 'test -t 0 && /bin/touch RAN'",
@@ -102,7 +108,8 @@ fn nothing_of_a_hook_is_left_when_it_was_judged() {
     let children = "sleep 300 & echo $! >{work}/pids; setsid sleep 300 & echo $! >>{work}/pids; sh -c 'trap \"\" TERM; echo $$ >>{work}/pids; sleep 300; :' & sleep 0.3;";
     for (end, defect) in [("wait", Some("timeout")), ("exit 1", Some("crash")), ("NONE", None)] {
         let timeout = if end == "wait" { "1s" } else { "60s" };
-        let ran = guarded(with(policy("guard", &format!("{children} {end}")), "timeout", timeout)).run(["/bin/touch", "RAN"]);
+        let ran = guarded(with(policy("guard", &format!("{children} {end}")), "timeout", timeout))
+            .run(["/bin/touch", "RAN"]);
         match defect {
             Some(defect) => ran.refused_by("guard", "", Some(defect)),
             None => ran.exits(0),
@@ -112,7 +119,10 @@ fn nothing_of_a_hook_is_left_when_it_was_judged() {
         assert_eq!(lines.len(), 3, "{pids}");
         for pid in lines {
             let cmdline = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            assert!(!cmdline.contains("300"), "{pid} of a hook that ended with {end:?} still runs: {cmdline:?}");
+            assert!(
+                !cmdline.contains("300"),
+                "{pid} of a hook that ended with {end:?} still runs: {cmdline:?}"
+            );
         }
     }
 }

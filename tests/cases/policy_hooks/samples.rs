@@ -11,8 +11,22 @@ fn sample(name: &str, protocol: &str, words: &[&str]) -> shellgate_tests::Ran {
     Gate::with_hooks(&[hook]).script("guard", text).run(words)
 }
 
-const NASTY: &[&str] =
-    &["\\n", "\\0", "%s%n", "-n", "'", "\"", "\\", "\u{1f600}", "$(touch RAN)", "`touch RAN`", "a\nb", "\t", "{\"name\":\"x\"}", "\u{2028}"];
+const NASTY: &[&str] = &[
+    "\\n",
+    "\\0",
+    "%s%n",
+    "-n",
+    "'",
+    "\"",
+    "\\",
+    "\u{1f600}",
+    "$(touch RAN)",
+    "`touch RAN`",
+    "a\nb",
+    "\t",
+    "{\"name\":\"x\"}",
+    "\u{2028}",
+];
 
 /// G25
 #[test]

@@ -37,7 +37,12 @@ fn the_earliest_refusal_in_the_order_of_the_manifest_is_told_whatever_its_speed(
         (vec![denies("a", "first"), denies("b", "second")], "a", "first", None),
         (vec![policy("a", ASK), denies("b", "no")], "b", "no", None),
         (vec![passes("a"), policy("b", ASK), policy("c", ASK)], "b", "sure?", Some("unanswered")),
-        (vec![denies("a", "no"), rules("b", &json!([{"deny": "ruled out", "exe": "touch"}]))], "b", "ruled out", None),
+        (
+            vec![denies("a", "no"), rules("b", &json!([{"deny": "ruled out", "exe": "touch"}]))],
+            "b",
+            "ruled out",
+            None,
+        ),
     ];
     for (hooks, name, reason, defect) in table {
         let ran = run(&hooks);
@@ -66,7 +71,10 @@ fn twenty_hooks_are_all_heard_and_all_recorded() {
 /// G17
 #[test]
 fn processes_are_not_asked_about_what_rules_refuse() {
-    let hooks = [policy("process", "touch {work}/ASKED; NONE"), rules("guard", &json!([{"deny": "no", "exe": "touch"}]))];
+    let hooks = [
+        policy("process", "touch {work}/ASKED; NONE"),
+        rules("guard", &json!([{"deny": "no", "exe": "touch"}])),
+    ];
     let ran = run(&hooks);
     ran.refused_by("guard", "no", None);
     ran.absent(["ASKED"]);
@@ -78,7 +86,11 @@ fn without_a_policy_hook_nothing_runs_and_the_start_says_so() {
     for hooks in [vec![], vec![observer("watch", "cat >/dev/null")]] {
         let ran = run(&hooks);
         ran.refused_by("gate", "no policy hook is configured", Some("no_policy"));
-        assert!(ran.stderr.contains("warning: no policy hook: every command will be refused"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("warning: no policy hook: every command will be refused"),
+            "{}",
+            ran.stderr
+        );
     }
 }
 
@@ -99,9 +111,13 @@ fn what_capabilities_leave_out_is_refused_with_one_message_whatever_hooks_say() 
 /// G17: a script is its interpreter too
 #[test]
 fn capabilities_admit_a_script_only_with_its_interpreter() {
-    for (allow, code) in [(json!(["s"]), 126), (json!(["dash"]), 126), (json!(["s", "dash", "sh", "bash", "touch"]), 0)] {
-        let config = json!({"version": 1, "capabilities": {"shell": {"allow": allow}}, "hooks": [passes("a")]});
-        let ran = Gate::with_config(&config.to_string()).script("s", "#!/bin/sh\n/bin/touch RAN\n").run(["./s"]);
+    for (allow, code) in
+        [(json!(["s"]), 126), (json!(["dash"]), 126), (json!(["s", "dash", "sh", "bash", "touch"]), 0)]
+    {
+        let config =
+            json!({"version": 1, "capabilities": {"shell": {"allow": allow}}, "hooks": [passes("a")]});
+        let ran =
+            Gate::with_config(&config.to_string()).script("s", "#!/bin/sh\n/bin/touch RAN\n").run(["./s"]);
         ran.exits(code);
         assert_eq!(ran.work.join("RAN").exists(), code == 0, "{}", ran.story());
     }

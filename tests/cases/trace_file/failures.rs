@@ -43,11 +43,18 @@ fn a_full_disk_refuses_what_cannot_be_recorded_and_says_later_what_is_missing() 
     let done = gate.bare(["unshare", "-m", "sh", "-c", &line]);
     assert_eq!(done.stdout(), "126\n0\n", "{}", done.stderr());
     assert!(!gate.work().join("RAN").exists() && gate.work().join("LATER").exists());
-    assert!(done.stderr().contains("shellgate: refused /usr/bin/touch: the trace cannot be written"), "{}", done.stderr());
+    assert!(
+        done.stderr().contains("shellgate: refused /usr/bin/touch: the trace cannot be written"),
+        "{}",
+        done.stderr()
+    );
     let (records, broken) = read(&gate.work().join("trace.jsonl"));
     assert!(broken.len() <= 2, "only what was torn by the full disk: {broken:?}");
     let lost: u64 = gaps(&records).iter().map(|gap| gap["lost"].as_u64().expect("a count")).sum();
-    assert!(lost >= 1 && gaps(&records)[0]["what"].as_str().is_some_and(|what| what.contains("No space left")), "{records:#?}");
+    assert!(
+        lost >= 1 && gaps(&records)[0]["what"].as_str().is_some_and(|what| what.contains("No space left")),
+        "{records:#?}"
+    );
     assert_eq!(records.last().map(|record| &record["record"]), Some(&json!("session_end")));
 }
 
@@ -82,8 +89,17 @@ fn a_limit_on_file_sizes_refuses_and_the_command_still_gets_its_signal() {
         let line = "head -c 100000 /dev/zero >big; echo $?; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do /bin/touch RAN$i 2>/dev/null; done; echo over";
         let line = format!("ulimit -f 12; {}", gated(&gate, &session, line));
         let done = gate.bare(["bash", "-c", &line]);
-        assert_eq!(done.stdout(), "153\nover\n", "SIGXFSZ for the command, and it went on\n{}", done.stderr());
-        assert!(gate.work().join("RAN1").exists() && !gate.work().join("RAN16").exists(), "{}", done.stderr());
+        assert_eq!(
+            done.stdout(),
+            "153\nover\n",
+            "SIGXFSZ for the command, and it went on\n{}",
+            done.stderr()
+        );
+        assert!(
+            gate.work().join("RAN1").exists() && !gate.work().join("RAN16").exists(),
+            "{}",
+            done.stderr()
+        );
         let (records, broken) = read(&session.join("trace.jsonl"));
         let admitted = records.iter().filter(|record| record["record"] == "shell").count();
         let ran = (1..=16).filter(|number| gate.work().join(format!("RAN{number}")).exists()).count();
@@ -101,7 +117,11 @@ fn nothing_starts_when_the_first_record_cannot_be_written() {
     let done = gate.bare(["bash", "-c", &line]);
     assert_eq!(done.code, 125, "{}", done.stderr());
     assert!(!gate.work().join("RAN").exists());
-    assert!(done.stderr().contains("shellgate: ") && done.stderr().contains("trace.jsonl"), "{}", done.stderr());
+    assert!(
+        done.stderr().contains("shellgate: ") && done.stderr().contains("trace.jsonl"),
+        "{}",
+        done.stderr()
+    );
 }
 
 /// I07
@@ -121,11 +141,16 @@ fn only_a_regular_file_of_ours_is_a_trace() {
         let gate = configured("continue");
         let session = gate.session();
         let make = make.replace("{T}", &session.join("trace.jsonl").display().to_string());
-        let line = format!("mkdir {}; {make}; {}", session.display(), gated(&gate, &session, "/bin/touch RAN"));
+        let line =
+            format!("mkdir {}; {make}; {}", session.display(), gated(&gate, &session, "/bin/touch RAN"));
         let done = gate.bare(["bash", "-c", &line]);
         assert_eq!(done.code, 125, "{make}: {}", done.stderr());
         assert!(!gate.work().join("RAN").exists(), "{make}");
-        assert!(done.stderr().contains(problem) && done.stderr().contains("trace.jsonl"), "{make}: {}", done.stderr());
+        assert!(
+            done.stderr().contains(problem) && done.stderr().contains("trace.jsonl"),
+            "{make}: {}",
+            done.stderr()
+        );
     }
 }
 

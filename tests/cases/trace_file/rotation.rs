@@ -12,7 +12,17 @@ fn rotated(line: &str, files: &[&str]) -> Vec<Vec<Value>> {
     let gate = Gate::open();
     let (config, session) = (gate.config(), gate.session());
     let gate = gate.env("S", &session);
-    let words = ["run", "-c", config.to_str().expect("text"), "--workdir", session.to_str().expect("text"), "--", "bash", "-c", line];
+    let words = [
+        "run",
+        "-c",
+        config.to_str().expect("text"),
+        "--workdir",
+        session.to_str().expect("text"),
+        "--",
+        "bash",
+        "-c",
+        line,
+    ];
     let done = gate.shellgate(words);
     assert_eq!((done.code, done.stderr().as_str()), (0, ""), "{}", done.stdout());
     files
@@ -70,14 +80,29 @@ fn a_deleted_trace_is_made_anew_and_says_what_it_lost() {
 /// I03: the folder is put out of the way and something else in its place.
 #[test]
 fn a_trace_that_cannot_be_made_anew_refuses_what_follows() {
-    for trap in ["mkfifo $S/trace.jsonl", "mkdir $S/trace.jsonl", "ln -s /dev/null $S/trace.jsonl", "ln -s $PWD/mine $S/trace.jsonl"] {
+    for trap in [
+        "mkfifo $S/trace.jsonl",
+        "mkdir $S/trace.jsonl",
+        "ln -s /dev/null $S/trace.jsonl",
+        "ln -s $PWD/mine $S/trace.jsonl",
+    ] {
         let gate = Gate::open();
         let (config, session) = (gate.config(), gate.session());
         let gate = gate.env("S", &session);
         // A trap beside the trace is put in its place by one exec.
         let line = format!("({}) && exec mv -Tf $S/trap $S/trace.jsonl", trap.replace("trace.jsonl", "trap"));
         let line = format!("bash -c '{line}' || true; /bin/touch RAN");
-        let _ = gate.shellgate(["run", "-c", config.to_str().expect("text"), "--workdir", session.to_str().expect("text"), "--", "bash", "-c", &line]);
+        let _ = gate.shellgate([
+            "run",
+            "-c",
+            config.to_str().expect("text"),
+            "--workdir",
+            session.to_str().expect("text"),
+            "--",
+            "bash",
+            "-c",
+            &line,
+        ]);
         let ran = gate.work().join("RAN").exists();
         let replaced = !fs::symlink_metadata(session.join("trace.jsonl")).is_ok_and(|found| found.is_file());
         assert!(!ran || !replaced, "{trap}: ran without a trace");

@@ -47,7 +47,9 @@ fn assert_masked(text: &str, where_: &str) {
 
 /// What begins with `SECRET` and one of the lower case words behind it; `FOO_SECRET` is a name.
 fn secrets_of(text: &str) -> Vec<&str> {
-    let starts = text.match_indices("SECRET").filter(|(at, _)| text[at + 6..].starts_with(|c: char| c.is_ascii_lowercase()));
+    let starts = text
+        .match_indices("SECRET")
+        .filter(|(at, _)| text[at + 6..].starts_with(|c: char| c.is_ascii_lowercase()));
     starts.map(|(at, _)| &text[at.saturating_sub(30)..(at + 30).min(text.len())]).collect()
 }
 
@@ -61,8 +63,10 @@ fn gate() -> Gate {
 /// I05, I06
 #[test]
 fn secrets_on_the_command_line_reach_policy_and_program_and_nobody_else() {
-    let words: Vec<&str> = ["/usr/bin/printf", "%s\\n"].into_iter().chain(WORDS.iter().map(|(word, _)| *word)).collect();
-    let ran = gate().env("API_TOKEN", "SECRETenv7").env("GIT_SSH_COMMAND", "ssh -o password=SECRETenv8").run(words);
+    let words: Vec<&str> =
+        ["/usr/bin/printf", "%s\\n"].into_iter().chain(WORDS.iter().map(|(word, _)| *word)).collect();
+    let ran =
+        gate().env("API_TOKEN", "SECRETenv7").env("GIT_SSH_COMMAND", "ssh -o password=SECRETenv8").run(words);
     ran.exits(0);
     assert_masked(&stored(&ran), "the session folder");
     let told = fs::read_to_string(ran.work.join("told")).expect("the observer wrote it");
@@ -80,10 +84,12 @@ fn secrets_on_the_command_line_reach_policy_and_program_and_nobody_else() {
 #[test]
 fn secrets_in_bodies_recipes_reasons_and_stderr_are_masked() {
     need!(make);
-    let body = "echo --token=SECRETbody1 >/dev/null; curl -H 'Authorization: Bearer SECRETbody2' 2>/dev/null; true";
+    let body =
+        "echo --token=SECRETbody1 >/dev/null; curl -H 'Authorization: Bearer SECRETbody2' 2>/dev/null; true";
     let makefile = "all:\n\t@echo password=SECRETrecipe3 >/dev/null; true\n";
     let reason = r#"case $(cat) in *'"name":"touch"'*) echo '{"verdict":"deny","reason":"not with token=SECRETreason4"}';; *) NONE;; esac"#;
-    let noise = r#"echo "api_key=SECRETstderr5" >&2; case $(cat) in *'"name":"true"'*) exit 1;; *) NONE;; esac"#;
+    let noise =
+        r#"echo "api_key=SECRETstderr5" >&2; case $(cat) in *'"name":"true"'*) exit 1;; *) NONE;; esac"#;
     let ran = Gate::with_hooks(&[
         policy("reason", reason),
         policy("noise", noise),
@@ -91,7 +97,10 @@ fn secrets_in_bodies_recipes_reasons_and_stderr_are_masked() {
     ])
     .file("Makefile", makefile)
     .script("script", "#!/bin/sh\nPGPASSWORD=SECRETfile7 : psql\n")
-    .bash(&format!("{body}; make -s; ./script; /bin/touch RAN; /bin/true; bash -c \"{}\"; :", body.replace('"', "\\\"")));
+    .bash(&format!(
+        "{body}; make -s; ./script; /bin/touch RAN; /bin/true; bash -c \"{}\"; :",
+        body.replace('"', "\\\"")
+    ));
     assert_eq!(ran.denied().len(), 2, "{}", ran.story());
     ran.absent(["RAN"]);
     assert_masked(&stored(&ran), "the session folder");
@@ -115,9 +124,13 @@ fn a_secret_in_the_path_or_in_bytes_that_are_no_text_is_masked() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt as _;
     let bytes = OsStr::from_bytes(b"--token=SECRETraw1\xff");
-    let ran = gate()
-        .script("token=SECRETpath2", "#!/bin/sh\nexit 0\n")
-        .run([OsStr::new("sh"), OsStr::new("-c"), OsStr::new("./token=SECRETpath2 \"$1\""), OsStr::new("_"), bytes]);
+    let ran = gate().script("token=SECRETpath2", "#!/bin/sh\nexit 0\n").run([
+        OsStr::new("sh"),
+        OsStr::new("-c"),
+        OsStr::new("./token=SECRETpath2 \"$1\""),
+        OsStr::new("_"),
+        bytes,
+    ]);
     ran.exits(0);
     let stored = stored(&ran);
     assert_masked(&stored, "the session folder");
@@ -156,7 +169,9 @@ fn a_pattern_that_is_none_starts_nothing() {
 #[test]
 fn without_redaction_the_command_line_is_stored_and_environment_values_still_are_not() {
     let config = json!({"version": 1, "trace": {"redact": false}, "hooks": [rules("guard", &json!([]))]});
-    let ran = Gate::with_config(&config.to_string()).env("API_TOKEN", "SECRETenv1").run(["/bin/echo", "--token=SECRETword2"]);
+    let ran = Gate::with_config(&config.to_string())
+        .env("API_TOKEN", "SECRETenv1")
+        .run(["/bin/echo", "--token=SECRETword2"]);
     let stored = stored(&ran);
     assert!(stored.contains("SECRETword2") && !stored.contains("SECRETenv1"), "{stored}");
 }

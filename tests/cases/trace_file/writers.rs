@@ -11,19 +11,22 @@ const SUPERVISORS: usize = 8;
 /// Execs of each: bash, and what its loop starts.
 const EXECS: usize = 13;
 /// Records of 0.3 to 100 KB.
-const LINE: &str = "big=$(printf %100000s); for i in 1 2 3 4 5 6; do /bin/true $i; /bin/true \"$big\" $i; done";
+const LINE: &str =
+    "big=$(printf %100000s); for i in 1 2 3 4 5 6; do /bin/true $i; /bin/true \"$big\" $i; done";
 
 fn run_eight(same_folder: bool) -> Gate {
     let gate = Gate::open();
     let config = gate.config();
-    let folder = |number: usize| gate.work().join(if same_folder { "shared".into() } else { format!("s{number}") });
+    let folder =
+        |number: usize| gate.work().join(if same_folder { "shared".into() } else { format!("s{number}") });
     thread::scope(|scope| {
         for number in 0..SUPERVISORS {
             let (gate, config, folder) = (&gate, &config, folder(number));
             scope.spawn(move || {
                 let config = config.to_str().expect("text");
                 let folder = folder.to_str().expect("text");
-                let done = gate.shellgate(["run", "-c", config, "--workdir", folder, "--", "bash", "-c", LINE]);
+                let done =
+                    gate.shellgate(["run", "-c", config, "--workdir", folder, "--", "bash", "-c", LINE]);
                 assert_eq!((done.code, done.stderr().as_str()), (0, ""));
             });
         }
@@ -38,7 +41,8 @@ fn eight_supervisors_with_a_folder_each_keep_their_books_apart() {
     for number in 0..SUPERVISORS {
         let (records, broken) = read(&gate.work().join(format!("s{number}/trace.jsonl")));
         assert_eq!((broken, gaps(&records).len()), (vec![], 0));
-        for (kind, times) in [("session_start", 1), ("shell", EXECS), ("outcome", EXECS), ("session_end", 1)] {
+        for (kind, times) in [("session_start", 1), ("shell", EXECS), ("outcome", EXECS), ("session_end", 1)]
+        {
             assert_eq!(count(&records, kind).into_values().collect::<Vec<_>>(), [times], "{kind}");
         }
     }
@@ -63,7 +67,15 @@ fn a_torn_last_line_stays_alone_and_is_told_as_a_gap() {
         fs::create_dir(gate.session()).expect("it is new");
         fs::write(gate.session().join("trace.jsonl"), format!("{{}}\n{fragment}")).expect("it is ours");
         let (config, session) = (gate.config(), gate.session());
-        let words = ["run".as_ref(), "-c".as_ref(), config.as_os_str(), "--workdir".as_ref(), session.as_os_str(), "--".as_ref(), "/bin/true".as_ref()];
+        let words = [
+            "run".as_ref(),
+            "-c".as_ref(),
+            config.as_os_str(),
+            "--workdir".as_ref(),
+            session.as_os_str(),
+            "--".as_ref(),
+            "/bin/true".as_ref(),
+        ];
         assert_eq!(gate.shellgate(words).code, 0);
         let text = fs::read_to_string(session.join("trace.jsonl")).expect("text");
         let lines: Vec<&str> = text.lines().collect();
@@ -91,7 +103,15 @@ fn a_supervisor_that_is_killed_tears_at_most_one_record() {
     assert!(broken.len() <= 8, "{broken:?}");
     let config = gate.config();
     let session = gate.session();
-    let done = gate.shellgate(["run".as_ref(), "-c".as_ref(), config.as_os_str(), "--workdir".as_ref(), session.as_os_str(), "--".as_ref(), "/bin/true".as_ref()]);
+    let done = gate.shellgate([
+        "run".as_ref(),
+        "-c".as_ref(),
+        config.as_os_str(),
+        "--workdir".as_ref(),
+        session.as_os_str(),
+        "--".as_ref(),
+        "/bin/true".as_ref(),
+    ]);
     assert_eq!(done.code, 0, "{}", done.stderr());
     let (after, broken_after) = read(&gate.session().join("trace.jsonl"));
     assert_eq!(after.last().map(|record| record["record"].clone()), Some("session_end".into()));

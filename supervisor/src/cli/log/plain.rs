@@ -10,10 +10,10 @@ use anyhow::Context as _;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use super::LogArgs;
-use crate::cli::say;
 use crate::cli::log::escape::escape;
 use crate::cli::log::line::{Mark, Style, line};
 use crate::cli::log::source::Source;
+use crate::cli::say;
 use crate::event::Outcome;
 use crate::trace::read::Item;
 use crate::trace::record::Line;

@@ -168,7 +168,8 @@ fn env(raw: &RawManifest) -> Result<std::collections::BTreeMap<String, String>, 
         }
         // The runner would refuse every call; better said once, before anything starts.
         if is_forbidden(name) {
-            let message = format!("env: a hook may not be given {name:?}: it runs code before the hook's own");
+            let message =
+                format!("env: a hook may not be given {name:?}: it runs code before the hook's own");
             return Err(Problem::at(env.referenced, message));
         }
     }
