@@ -177,13 +177,10 @@ fn the_presets_refuse_what_leaves_the_project() {
 
 /// Runs each line in one session; what each said on stderr.
 fn each<'a>(preset: &str, gate: &Gate, lines: &[&'a str]) -> Vec<(&'a str, String)> {
-    let script: String = lines
-        .iter()
-        .enumerate()
-        .map(|(number, line)| format!("( {line} ) 2>told-{number} </dev/null\n"))
-        .collect();
+    let quiet = |(number, line)| format!("( {line} ) 2>told-{number} </dev/null\n");
+    let script: Vec<String> = lines.iter().enumerate().map(quiet).collect();
     let gate_script = gate.work().join("lines");
-    fs::write(&gate_script, script + "exit 0\n").expect("it is ours");
+    fs::write(&gate_script, script.concat() + "exit 0\n").expect("it is ours");
     let done = under(preset, gate, &["/bin/bash", "lines"]);
     assert_eq!(done.code, 0, "{}", done.stderr());
     let told =

@@ -36,18 +36,14 @@ pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub(super) fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
-    match &args.out {
-        Some(dir) => {
-            std::fs::create_dir_all(dir).with_context(|| format!("cannot make folder {}", dir.display()))?;
-            clap_mangen::generate_to(Cli::command(), dir)
-                .with_context(|| format!("cannot write man pages into {}", dir.display()))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        None => {
-            print(&String::from_utf8(page()?)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
+    if let Some(dir) = &args.out {
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot make folder {}", dir.display()))?;
+        clap_mangen::generate_to(Cli::command(), dir)
+            .with_context(|| format!("cannot write man pages into {}", dir.display()))?;
+    } else {
+        print(&String::from_utf8(page()?)?)?;
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn script(shell: Shell) -> Vec<u8> {

@@ -68,9 +68,8 @@ pub fn ended(pidfd: BorrowedFd<'_>) -> io::Result<Option<Ended>> {
     let info = unsafe { info.assume_init() };
     // SAFETY: after waitid the fields of SIGCHLD are the ones that are set, or all of it is zero.
     let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
-    Ok((pid != 0).then(|| {
-        if info.si_code == libc::CLD_EXITED { Ended::Exited(status) } else { Ended::Killed(status) }
-    }))
+    let ended = if info.si_code == libc::CLD_EXITED { Ended::Exited(status) } else { Ended::Killed(status) };
+    Ok((pid != 0).then_some(ended))
 }
 
 /// What execve is given, laid out before the fork.

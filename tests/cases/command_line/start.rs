@@ -51,7 +51,7 @@ fn a_configuration_is_looked_up_in_its_order() {
         (done.code, done.stderr().lines().last().unwrap_or_default().to_owned())
     };
     let hook = |(code, text): (i32, String), name: &str| {
-        assert!(code == 126 && text.contains(&format!("hook {name:?}")), "{name}: {code} {text}")
+        assert!(code == 126 && text.contains(&format!("hook {name:?}")), "{name}: {code} {text}");
     };
     hook(told(&gate, &["-c", "given.yaml"]), "given");
     hook(told(&gate, &[]), "cwd");

@@ -46,7 +46,7 @@ const ROWS: &[Row] = &[
     (r#"echo '{"verdict":"none","reason":7}'"#, Fault("unreadable", "")),
     (r#"printf '{"verdict":"deny","reason":"\377"}'"#, Fault("unreadable", "")),
     (r#"printf '{"verdict":"none"}\0'"#, Fault("unreadable", "")),
-    (r#"printf '\377\376{\0}\0'"#, Fault("unreadable", "")),
+    (r"printf '\377\376{\0}\0'", Fault("unreadable", "")),
     (r#"echo '{"verdict":"none",}'"#, Fault("unreadable", "")),
     (r#"echo "{'verdict':'none'}""#, Fault("unreadable", "")),
 ];

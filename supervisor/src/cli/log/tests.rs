@@ -1,3 +1,4 @@
+//! What a person and a program see of a trace.
 #![expect(clippy::unwrap_used, reason = "a log that cannot be shown is a failed test")]
 
 use std::fs;

@@ -1,3 +1,4 @@
+//! What is masked, what is left alone, and what is known to be missed.
 #![expect(clippy::unwrap_used, reason = "a value that is missing is a failed test")]
 
 use super::*;

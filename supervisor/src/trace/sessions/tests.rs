@@ -1,3 +1,4 @@
+//! Folders of sessions: private, sorted by time, never someone else's.
 #![expect(clippy::unwrap_used, reason = "a test that cannot prepare its folder has failed")]
 
 use std::os::unix::fs::symlink;

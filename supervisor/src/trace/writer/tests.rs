@@ -1,3 +1,4 @@
+//! A trace under bad luck: torn ends, other writers, rotation, files that are none.
 #![expect(clippy::unwrap_used, reason = "a test that cannot prepare its files has failed")]
 
 use std::fs::Permissions;
