@@ -1,4 +1,4 @@
-//! What is a configuration and what is not, with the place of each error.
+//! Configurations that load and those that must not.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! What a person and a program see of a trace.
+//! Sessions as `shellgate log` prints them.
 #![expect(clippy::unwrap_used, reason = "a log that cannot be shown is a failed test")]
 
 use std::fs;

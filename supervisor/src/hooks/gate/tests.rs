@@ -146,7 +146,7 @@ fn an_ask_that_nobody_can_answer_refuses_and_keeps_the_question() {
     assert_eq!(refusal.defect, Some(Defect::Unanswered));
     assert_eq!(
         refusal.reason,
-        "hook \"a\" asks for an approval that nobody can give here: \"install packages?\""
+        "hook \"h0\" asks for an approval that nobody can give here: \"install packages?\""
     );
 }
 

@@ -1,4 +1,4 @@
-//! What is masked, what is left alone, and what is known to be missed.
+//! What is masked, and what must not be.
 #![expect(clippy::unwrap_used, reason = "a value that is missing is a failed test")]
 
 use super::*;
