@@ -1,4 +1,5 @@
 //! Session folders: where they are, and whose they may be.
+
 #![expect(clippy::unwrap_used, reason = "a test that cannot prepare its folder has failed")]
 
 use std::os::unix::fs::symlink;
