@@ -195,6 +195,7 @@ fn start_observers(config: &Config, dir: &SessionDir, ledger: &Arc<Ledger>) -> O
     Observers::new(
         config.hooks.clone(),
         &dir.logs_dir,
+        &ledger.redactor.clone(),
         &(Arc::new(move |seq: Option<u64>, hook: &str, detail: &str| {
             ledger.counts.hook_faults.fetch_add(1, Ordering::Relaxed);
             ledger.note(&Record::HookFault { seq, hook: hook.into(), detail: detail.into() });

@@ -3,13 +3,20 @@
 
 mod argv;
 mod callers;
+mod claude_settings;
+mod command_line;
 mod failing_execs;
 mod git;
+mod hook_answers;
 mod interpreters;
 mod multi_call;
 mod naming;
+mod observers;
+mod policy_hooks;
+mod presets;
 mod races;
 mod script_bodies;
 mod scripts;
 mod text;
+mod trace_file;
 mod wrappers;

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::need::{PATH, is_root};
@@ -24,6 +25,7 @@ pub struct Gate {
     root: PathBuf,
     env: Vec<(OsString, OsString)>,
     stdin: Option<Vec<u8>>,
+    options: Vec<&'static str>,
     as_user: bool,
     lingers: bool,
 }
@@ -37,10 +39,23 @@ impl Gate {
         for folder in ["work", "home"] {
             fs::create_dir(root.join(folder)).expect("the case's folder is writable");
         }
-        let gate = Self { dir, root, env: Vec::new(), stdin: None, as_user: false, lingers: false };
+        let gate = Self {
+            dir,
+            root,
+            env: Vec::new(),
+            stdin: None,
+            options: Vec::new(),
+            as_user: false,
+            lingers: false,
+        };
         let config = config.replace("{work}", gate.work().to_str().expect("a temporary path is text"));
         fs::write(gate.config(), config).expect("the case's folder is writable");
         gate
+    }
+
+    /// With these hooks and defaults for the rest.
+    pub fn with_hooks(hooks: &[Value]) -> Self {
+        Self::with_config(&json!({"version": 1, "hooks": hooks}).to_string())
     }
 
     /// With one policy hook called `guard` made of these rules (a YAML list), which lets everything else through.
@@ -77,8 +92,14 @@ impl Gate {
         self.root.join("work")
     }
 
-    fn config(&self) -> PathBuf {
+    /// The configuration of the case; not in the work folder.
+    pub fn config(&self) -> PathBuf {
         self.root.join("shellgate.yaml")
+    }
+
+    /// The folder that [`Gate::run`] gives as `--workdir`.
+    pub fn session(&self) -> PathBuf {
+        self.root.join("session")
     }
 
     /// A file in the work folder.
@@ -127,6 +148,13 @@ impl Gate {
         self
     }
 
+    /// Another word for `shellgate run`.
+    #[must_use]
+    pub fn option(mut self, word: &'static str) -> Self {
+        self.options.push(word);
+        self
+    }
+
     /// Run by root, run as an ordinary user all the same.
     #[must_use]
     pub fn as_user(mut self) -> Self {
@@ -148,13 +176,21 @@ impl Gate {
 
     /// Runs a command under the gate, headless.
     pub fn run<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Ran {
-        let session = self.root.join("session");
+        let session = self.session();
         let mut command = self.command(shellgate());
-        command.args(["run", "--headless", "--workdir"]).arg(&session).arg("-c").arg(self.config()).arg("--");
+        command.args(["run", "--headless", "--workdir"]).arg(&session).arg("-c").arg(self.config());
+        command.args(&self.options).arg("--");
         command.args(words);
         let finished = watched::run(&mut command, self.stdin.clone(), &self.mark());
         let work = self.work();
         Ran::new(&finished, self.dir, work, &session, self.lingers)
+    }
+
+    /// Runs `shellgate` itself with these words, in the same place, without a configuration of its own.
+    pub fn shellgate<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Finished {
+        let mut command = self.command(shellgate());
+        command.args(words);
+        watched::run(&mut command, self.stdin.clone(), &self.mark())
     }
 
     /// Runs the same command without shellgate, in the same place.

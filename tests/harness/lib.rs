@@ -5,13 +5,15 @@
 #![forbid(unsafe_code)]
 
 mod case;
+mod hook;
 mod need;
 mod program;
 mod ran;
 mod watched;
 
 pub use case::Gate;
+pub use hook::{denies, observer, passes, policy, rules, with};
 pub use need::{lacks, skip};
-pub use program::program;
+pub use program::{program, shellgate};
 pub use ran::{Ran, strings};
 pub use watched::Finished;
