@@ -9,10 +9,12 @@ mod init;
 mod log;
 mod run;
 
-use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, ErrorKind, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::{Config, ConfigSource};
@@ -87,9 +89,36 @@ impl ConfigArgs {
     }
 }
 
+/// Exit status of a command line that cannot be read, and of all that goes wrong in shellgate itself.
+const FAILED: u8 = 125;
+
+/// Prints to standard output. A reader that has seen enough (`| head`) is no failure; a full disk is.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says a line on standard error. Where nobody can hear it, that changes nothing else.
+fn say(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().write_fmt(format_args!("shellgate: {text}\n"));
+}
+
 /// Runs the command line; the exit status is as `shellgate run` documents it.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse_from(std::env::args_os().collect::<Vec<OsString>>());
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(answer) => {
+            // Help and version are no failure; of everything else the command that would have run knows nothing.
+            let code = if answer.use_stderr() { FAILED } else { 0 };
+            let _ = answer.print();
+            return ExitCode::from(code);
+        }
+    };
     let done = match cli.verb {
         Verb::Run(args) => run::run(&args, cli.verbose),
         Verb::Check(args) => check::run(&args),
@@ -103,8 +132,8 @@ pub fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("shellgate: {error:#}");
-            ExitCode::from(125)
+            say(format_args!("{error:#}"));
+            ExitCode::from(FAILED)
         }
     }
 }

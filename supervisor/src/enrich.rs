@@ -3,8 +3,8 @@
 //! and leaves the verdict to the policy.
 #![forbid(unsafe_code)]
 
-pub mod describe; // the event, from an attempt
 mod body; // the text: files read within bounds, pieces joined
+pub mod describe; // the event, from an attempt
 mod files; // reading as the target sees
 mod hashbang; // script files that are started themselves
 mod interpreters; // the table: which program has which grammar

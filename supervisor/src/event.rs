@@ -1,6 +1,7 @@
 //! The `on-shell` event as hooks and the trace see it: a versioned wire format, no behaviour.
 //!
 //! Times are RFC 3339 in UTC, durations microseconds, sizes bytes unless the name says KiB.
+#![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
 

@@ -66,7 +66,10 @@ impl LaunchError {
 
 /// Forks. In the front this returns when the session is over for the caller, with the exit status; in the
 /// supervisor it runs `supervise` and does not return.
-pub fn launch(plan: &Plan, supervise: impl FnOnce(&Launched) -> Result<(), String>) -> Result<u8, LaunchError> {
+pub fn launch(
+    plan: &Plan,
+    supervise: impl FnOnce(&Launched) -> Result<(), String>,
+) -> Result<u8, LaunchError> {
     // From here on nothing that is sent to us may be lost or kill us half-way; the front reads signals from a
     // descriptor, and the command gets its own mask back before it is executed.
     SigSet::all().thread_block().map_err(LaunchError::nix("block signals"))?;

@@ -139,6 +139,7 @@ impl Notification {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the error is looked at no further")]
 fn sent(result: io::Result<()>) -> Sent {
     match result {
         Ok(()) => Sent::Delivered,

@@ -17,27 +17,32 @@ use std::time::{Duration, Instant};
 
 use crate::event::Event;
 use crate::hooks::manifest::{Binding, Manifest, Runner};
+use crate::trace::Redactor;
 use lane::Lane;
 
 /// Told about each failure: the exec's number, the hook, what happened.
 pub type OnFault = Arc<dyn Fn(Option<u64>, &str, &str) + Send + Sync>;
 
+/// The thread of a lane, until it is joined.
+type Worker = Mutex<Option<JoinHandle<()>>>;
+
 /// The observers of a session.
 pub struct Observers {
-    lanes: Vec<(Arc<Lane>, Mutex<Option<JoinHandle<()>>>)>,
+    lanes: Vec<(Arc<Lane>, Worker)>,
     /// Events that hooks without a thread did not get: the system had none left.
     unstarted: Vec<String>,
 }
 
 impl Observers {
     /// Takes the observers of execs out of `manifests` and starts a thread for each. A thread that cannot be
-    /// started is a reported fault, not an error: observers must not matter.
-    pub fn new(manifests: Vec<Manifest>, logs: &Path, on_fault: &OnFault) -> Self {
+    /// started is a reported fault, not an error: observers must not matter. What hooks say on
+    /// stderr may repeat what programs said, so their logs are masked too.
+    pub fn new(manifests: Vec<Manifest>, logs: &Path, redactor: &Redactor, on_fault: &OnFault) -> Self {
         let mut observers = Self { lanes: Vec::new(), unstarted: Vec::new() };
         for hook in manifests.into_iter().filter(observes_execs) {
             // Rules decide and have nothing to tell anyone; staging refuses them as observers.
             let Runner::Command(spec) = hook.runner else { continue };
-            let log = log::Log::new(logs, &hook.name);
+            let log = log::Log::new(logs, &hook.name, redactor.clone());
             let lane = Arc::new(Lane::new(hook.name, spec, hook.timeout, log, Arc::clone(on_fault)));
             let worker = Arc::clone(&lane);
             let thread = std::thread::Builder::new().name("observer".to_owned());

@@ -32,6 +32,8 @@ pub struct Exit {
 struct Admitted {
     event: Box<Event>,
     since: Instant,
+    /// What the exec fails with if it fails, where the file tells.
+    likely_errno: Option<i32>,
 }
 
 #[derive(Default)]
@@ -69,12 +71,12 @@ impl Tracker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Before the reply.
-    pub fn admit(&self, event: Box<Event>) {
+    /// Before the reply. `likely_errno` stands for an errno that no source can see.
+    pub fn admit(&self, event: Box<Event>, likely_errno: Option<i32>) {
         let mut state = self.state();
         // An end that was reported under this pid before now belongs to an earlier process.
         state.early.remove(&event.pid);
-        state.pending.insert(event.seq, Admitted { event, since: Instant::now() });
+        state.pending.insert(event.seq, Admitted { event, since: Instant::now(), likely_errno });
     }
 
     /// The exec was not let through after all.
@@ -139,7 +141,10 @@ impl Tracker {
 
     fn report(&self, state: MutexGuard<'_, State>, ended: Vec<(Admitted, Outcome)>) {
         // Under the lock, so that the records of one process keep their order.
-        for (Admitted { event, since }, mut outcome) in ended {
+        for (Admitted { event, since, likely_errno }, mut outcome) in ended {
+            if outcome.kind == OutcomeKind::ExecFailed {
+                outcome.errno = outcome.errno.or(likely_errno);
+            }
             outcome.duration_us = since.elapsed().as_micros() as u64;
             (self.tell)(Ended { event, outcome });
         }
@@ -151,7 +156,8 @@ impl Tracker {
     pub fn lineage(&self, pid: i32) -> Option<Vec<Ancestor>> {
         let state = self.state();
         // A program may start others before its own start has been reported.
-        let starting = state.pending.values().filter(|one| one.event.pid == pid).max_by_key(|one| one.event.seq);
+        let starting =
+            state.pending.values().filter(|one| one.event.pid == pid).max_by_key(|one| one.event.seq);
         let event = &starting.or_else(|| state.running.get(&pid))?.event;
         let own = Ancestor { seq: event.seq, path: event.path.clone() };
         Some(std::iter::once(own).chain(event.ancestry.iter().cloned()).collect())

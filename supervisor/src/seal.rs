@@ -6,8 +6,12 @@ pub mod predict;
 pub mod ptrace;
 
 use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::notify::Target;
+
+mod btf; // where this kernel keeps what the programs read
+pub mod ebpf; // the seal verified in the kernel
 
 /// Which mechanism stands behind the seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -51,6 +55,20 @@ pub struct Identity {
     pub ctime_nsec: i64,
 }
 
+impl Identity {
+    /// As fstat(2) reports it.
+    pub fn of(file: BorrowedFd<'_>) -> Result<Self, SealError> {
+        let stat = nix::sys::stat::fstat(file.as_fd())
+            .map_err(|errno| SealError(format!("cannot stat the program file: {errno}")))?;
+        Ok(Self {
+            dev: stat.st_dev,
+            ino: stat.st_ino,
+            ctime_sec: stat.st_ctime,
+            ctime_nsec: stat.st_ctime_nsec,
+        })
+    }
+}
+
 /// What became of an exec that was let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
@@ -84,9 +102,20 @@ pub trait Seal: Send + Sync {
     /// Takes a process into the tree, before its first exec.
     fn enroll(&self, pid: i32) -> Result<(), SealError>;
 
+    /// Identity of an open file in the terms in which this backend will compare it. Every `exe` of an
+    /// [`Expectation`] must come from here: on overlay and btrfs, what stat(2) reports is not what the kernel's
+    /// inode holds.
+    fn identify(&self, file: BorrowedFd<'_>) -> Result<Identity, SealError> {
+        Identity::of(file)
+    }
+
     /// Puts the expectation in place. Called before the reply, on the thread that will call
     /// [`Armed::settle`].
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError>;
+
+    /// The thread has come back from its last exec, if it made one: it calls again. What was armed for it and has
+    /// not run has failed.
+    fn caller_returned(&self, _target: Target) {}
 
     /// Where kernel records arrive, if this backend has any. Called once, before the first exec.
     fn records(&self, sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError>;
@@ -110,16 +139,34 @@ pub fn choose(
     required: Option<Level>,
     wait_killable: bool,
 ) -> Result<Box<dyn Seal>, SealError> {
-    if wanted == Some(Level::Ebpf) || required == Some(Level::Ebpf) {
-        return Err(SealError("the ebpf seal is not available here".into()));
+    let mut refused = Vec::new();
+    for level in [Level::Ebpf, Level::Ptrace] {
+        if wanted.is_some_and(|wanted| wanted != level) {
+            continue;
+        }
+        if required == Some(Level::Ebpf) && level == Level::Ptrace {
+            refused.push("ptrace: below the required ebpf".to_owned());
+            continue;
+        }
+        let tried: Result<Box<dyn Seal>, _> = match level {
+            Level::Ebpf => ebpf::EbpfSeal::load().map(|seal| Box::new(seal) as _),
+            Level::Ptrace => ptrace::PtraceSeal::probe(wait_killable).map(|seal| Box::new(seal) as _),
+        };
+        match tried {
+            Ok(seal) => return Ok(seal),
+            Err(error) => refused.push(format!("{level}: {error}")),
+        }
     }
-    ptrace::PtraceSeal::probe(wait_killable).map(|seal| Box::new(seal) as Box<dyn Seal>)
+    Err(SealError(format!("no seal works here, and nothing runs without one ({})", refused.join("; "))))
 }
 
 /// Every seal, best first, with what came of trying it.
 pub fn survey() -> Vec<(Level, Result<String, String>)> {
-    let ptrace = ptrace::PtraceSeal::probe(true)
-        .map(|_| "attaches to each exec for its duration".to_owned())
-        .map_err(|error| error.to_string());
-    vec![(Level::Ebpf, Err("not built in".into())), (Level::Ptrace, ptrace)]
+    let text = |error: SealError| error.to_string();
+    let ptrace = ptrace::PtraceSeal::probe(true).map(|_| "attaches to each exec for its duration".to_owned());
+    let ebpf = ebpf::EbpfSeal::load().map(|seal| {
+        let guards: Vec<String> = seal.guards().iter().map(ToString::to_string).collect();
+        format!("verifies each exec in the kernel; LSM guards: {}", guards.join(", "))
+    });
+    vec![(Level::Ebpf, ebpf.map_err(text)), (Level::Ptrace, ptrace.map_err(text))]
 }

@@ -9,8 +9,9 @@ mod memo;
 mod refusal;
 mod tree;
 
-use std::sync::{Arc, RwLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
+use std::thread;
 use std::time::Duration;
 
 use crate::config::{Config, OnFailure};
@@ -21,6 +22,7 @@ use crate::notify::{Listener, pool};
 use crate::observe::Observers;
 use crate::outcome::handles::Handles;
 use crate::outcome::{Ended, Tracker};
+use crate::seal::ptrace::PtraceSeal;
 use crate::seal::{self, KernelRecord, Level, Seal};
 use crate::trace::Redactor;
 use crate::trace::sessions::SessionDir;
@@ -93,8 +95,11 @@ struct Session {
     ledger: Arc<Ledger>,
     observers: Arc<Observers>,
     tracker: Arc<Tracker>,
-    handles: Handles,
+    /// Where the seal does not report how processes end.
+    handles: Option<Handles>,
     seal: Box<dyn Seal>,
+    /// Looks on where the seal does not see an exec fail.
+    witness: Option<PtraceSeal>,
     memo: memo::Memo,
     /// Held for reading from a judgement's end to its reply; for writing when the session ends.
     open: RwLock<()>,
@@ -119,20 +124,25 @@ struct Running {
 fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     // By really trying, and before any thread exists: the probe of the ptrace seal forks.
-    let seal = seal::choose(setup.seal, setup.require_seal, launched.confined.wait_killable).map_err(|error| text(&error))?;
+    let seal = seal::choose(setup.seal, setup.require_seal, launched.confined.wait_killable)
+        .map_err(|error| text(&error))?;
     raise_descriptor_limit();
     let listener = {
         let fd = launched.listener.try_clone().map_err(|error| text(&error))?;
         Arc::new(Listener::new(fd).map_err(|error| text(&error))?)
     };
-    let ledger =
-        Arc::new(Ledger { trace: setup.trace, redactor: setup.redactor, counts: Counts::default() });
+    let ledger = Arc::new(Ledger { trace: setup.trace, redactor: setup.redactor, counts: Counts::default() });
     let observers = Arc::new(start_observers(&setup.config, &setup.dir, &ledger));
     let capabilities = setup.config.capabilities.clone();
     let gate = Gate::new(Box::new(move |event| capabilities.admits(event)), setup.config.hooks.clone());
     let tracker = Arc::new(start_tracker(&ledger, &observers));
-    let handles =
-        Handles::start(Arc::clone(&tracker)).map_err(|error| format!("cannot watch processes: {error}"))?;
+    let (handles, witness) = match seal.level() {
+        Level::Ebpf => (None, Some(PtraceSeal::untried(launched.confined.wait_killable))),
+        Level::Ptrace => {
+            let handles = Handles::start(Arc::clone(&tracker));
+            (Some(handles.map_err(|error| format!("cannot watch processes: {error}"))?), None)
+        }
+    };
     seal.records(Box::new(receive_records(&tracker, &ledger))).map_err(|error| text(&error))?;
     seal.enroll(launched.command).map_err(|error| text(&error))?;
     let mut warnings = setup.config.warnings.clone();
@@ -164,6 +174,7 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         tracker,
         handles,
         seal,
+        witness,
         memo: memo::Memo::default(),
         open: RwLock::default(),
         last_seq: AtomicU64::new(0),
@@ -171,8 +182,12 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         trace_on_failure: setup.config.trace.on_failure,
     });
     let judging = Arc::clone(&session);
-    let served = pool::serve(Arc::clone(&listener), Box::new(move |notification| judging.handle(notification)))
-        .map_err(|error| format!("cannot start the judging threads: {error}"))?;
+    let served =
+        pool::serve(Arc::clone(&listener), Box::new(move |notification| judging.handle(notification)))
+            .map_err(|error| format!("cannot start the judging threads: {error}"))?;
+    // Compiling the redaction patterns takes longer than starting the command.
+    let ledger = Arc::clone(&session.ledger);
+    let _ = thread::Builder::new().name("prepare".into()).spawn(move || ledger.redactor.prepare());
     launched.front.send(&ToFront::Started { command: launched.command });
     launched.go().map_err(|error| format!("cannot start the command: {error}"))?;
     Ok(Running { session, listener, served, kill_tree: setup.kill_tree })
@@ -183,6 +198,7 @@ fn start_observers(config: &Config, dir: &SessionDir, ledger: &Arc<Ledger>) -> O
     Observers::new(
         config.hooks.clone(),
         &dir.logs_dir,
+        &ledger.redactor.clone(),
         &(Arc::new(move |seq: Option<u64>, hook: &str, detail: &str| {
             ledger.counts.hook_faults.fetch_add(1, Ordering::Relaxed);
             ledger.note(&Record::HookFault { seq, hook: hook.into(), detail: detail.into() });
@@ -212,7 +228,8 @@ fn receive_records(tracker: &Arc<Tracker>, ledger: &Arc<Ledger>) -> impl Fn(Kern
     move |record| match record {
         KernelRecord::Exec { seq, pid: _, fate } => tracker.fate(seq, fate),
         KernelRecord::Exit { pid, status, user_us, system_us, max_rss_kib } => {
-            tracker.exited(pid, crate::outcome::Exit { status: Some(status), user_us, system_us, max_rss_kib });
+            tracker
+                .exited(pid, crate::outcome::Exit { status: Some(status), user_us, system_us, max_rss_kib });
         }
         KernelRecord::Lost { count } => {
             ledger.counts.lost.fetch_add(count, Ordering::Relaxed);
@@ -253,7 +270,10 @@ impl Running {
         };
         // Whoever is about to record and reply comes first, and nobody does after us: the lock is kept, callers
         // wait in the kernel, and our end closes the listener on them.
-        #[expect(clippy::disallowed_methods, reason = "it is a lock, kept until the process ends a moment later")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it is a lock, kept until the process ends a moment later"
+        )]
         std::mem::forget(self.session.open.write());
         self.session.tracker.close(outcome_grace);
         let ledger = &self.session.ledger;

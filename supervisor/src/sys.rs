@@ -2,11 +2,14 @@
 //! owned descriptors, `io::Error` with the kernel's errno, no policy.
 #![expect(unsafe_code, reason = "this folder is where raw system calls live")]
 
+pub mod bpf;
 pub mod files;
 pub mod hook_process;
+pub mod mapped;
 pub mod memory;
 pub mod pidfd;
 pub mod process;
+pub mod ring;
 pub mod seccomp;
 pub mod startup;
 

@@ -3,17 +3,24 @@
 
 mod argv;
 mod callers;
+mod claude_settings;
+mod command_line;
 mod failing_execs;
 mod git;
+mod hook_answers;
 mod interpreters;
 mod lifecycle;
 mod many;
 mod multi_call;
 mod naming;
 mod notifications;
+mod observers;
+mod policy_hooks;
+mod presets;
 mod races;
 mod script_bodies;
 mod scripts;
 mod terminal;
 mod text;
+mod trace_file;
 mod wrappers;

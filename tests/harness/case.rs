@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use nix::sys::stat::Mode;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::live::Live;
@@ -28,9 +29,9 @@ pub struct Gate {
     root: PathBuf,
     env: Vec<(OsString, OsString)>,
     stdin: Option<Vec<u8>>,
+    options: Vec<&'static str>,
     as_user: bool,
     lingers: bool,
-    options: Vec<&'static str>,
 }
 
 impl Gate {
@@ -47,13 +48,18 @@ impl Gate {
             root,
             env: Vec::new(),
             stdin: None,
+            options: Vec::new(),
             as_user: false,
             lingers: false,
-            options: Vec::new(),
         };
         let config = config.replace("{work}", gate.work().to_str().expect("a temporary path is text"));
         fs::write(gate.config(), config).expect("the case's folder is writable");
         gate
+    }
+
+    /// With these hooks and defaults for the rest.
+    pub fn with_hooks(hooks: &[Value]) -> Self {
+        Self::with_config(&json!({"version": 1, "hooks": hooks}).to_string())
     }
 
     /// With one policy hook called `guard` made of these rules (a YAML list), which lets everything else through.
@@ -121,8 +127,14 @@ impl Gate {
         self.root.join("work")
     }
 
-    fn config(&self) -> PathBuf {
+    /// The configuration of the case; not in the work folder.
+    pub fn config(&self) -> PathBuf {
         self.root.join("shellgate.yaml")
+    }
+
+    /// The folder that [`Gate::run`] gives as `--workdir`.
+    pub fn session(&self) -> PathBuf {
+        self.root.join("session")
     }
 
     /// A file in the work folder.
@@ -171,6 +183,13 @@ impl Gate {
         self
     }
 
+    /// Another word for `shellgate run`.
+    #[must_use]
+    pub fn option(mut self, word: &'static str) -> Self {
+        self.options.push(word);
+        self
+    }
+
     /// Run by root, run as an ordinary user all the same.
     #[must_use]
     pub fn as_user(mut self) -> Self {
@@ -182,13 +201,6 @@ impl Gate {
     #[must_use]
     pub fn lingers(mut self) -> Self {
         self.lingers = true;
-        self
-    }
-
-    /// Another word for `shellgate run`.
-    #[must_use]
-    pub fn option(mut self, word: &'static str) -> Self {
-        self.options.push(word);
         self
     }
 
@@ -254,10 +266,6 @@ impl Gate {
         words
     }
 
-    fn session(&self) -> PathBuf {
-        self.root.join("session")
-    }
-
     pub(crate) fn trace(&self) -> PathBuf {
         self.session().join("trace.jsonl")
     }
@@ -265,6 +273,13 @@ impl Gate {
     #[track_caller]
     pub(crate) fn ran(&self, finished: &Finished) -> Ran {
         Ran::new(finished, Arc::clone(&self.dir), self.work(), &self.session(), self.lingers)
+    }
+
+    /// Runs `shellgate` itself with these words, in the same place, without a configuration of its own.
+    pub fn shellgate<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Finished {
+        let mut command = self.command(shellgate());
+        command.args(words);
+        watched::run(&mut command, self.stdin.clone(), &self.mark())
     }
 
     /// Runs the same command without shellgate, in the same place.

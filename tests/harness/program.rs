@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 /// The binary under test: `$SHELLGATE_BIN`, else the one beside this test's own executable, built when it is
 /// missing or older than its sources.
-pub(crate) fn shellgate() -> &'static Path {
+pub fn shellgate() -> &'static Path {
     static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
         std::env::var_os("SHELLGATE_BIN").map_or_else(beside_us, |given| {
             let given = PathBuf::from(given);

@@ -158,6 +158,35 @@ impl Ran {
         );
     }
 
+    /// The one exec there was is refused, by this hook, and left neither a `shell` record nor its marker `RAN`.
+    /// With a defect: because the hook failed, and the caller is told so.
+    #[track_caller]
+    pub fn refused_by(&self, hook: &str, reason: &str, defect: Option<&str>) {
+        self.exits(126);
+        self.absent(["RAN"]);
+        let denied = self.denied();
+        assert_eq!((denied.len(), self.shells().len()), (1, 0), "{}", self.story());
+        let record = denied[0];
+        let said = record["reason"].as_str().unwrap_or_default();
+        assert_eq!(
+            (record["hook"].as_str(), record["defect"].as_str()),
+            (Some(hook), defect),
+            "{}",
+            self.story()
+        );
+        assert!(said.contains(reason), "{reason:?} is not the reason\n{}", self.story());
+        let path = record["event"]["path"].as_str().expect("an event has a path");
+        let head = format!("shellgate: refused {path}: ");
+        let told: Vec<_> = self.stderr.lines().filter(|line| line.starts_with(&head)).collect();
+        assert_eq!(told.len(), 1, "one sentence\n{}", self.story());
+        let shown: String = said.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
+        assert!(told[0].contains(shown.trim()), "{shown:?} is not told\n{}", self.story());
+        // Capabilities and a missing policy are no hook.
+        if record["answers"].as_array().is_some_and(|answers| !answers.is_empty()) {
+            assert!(told[0].contains(&format!("hook {hook:?}")), "no hook is named\n{}", self.story());
+        }
+    }
+
     /// The program was let through this many times.
     #[track_caller]
     pub fn admitted(&self, name: &str, times: usize) {

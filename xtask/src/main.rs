@@ -2,6 +2,8 @@
 //! arguments to success or one error that names what failed.
 #![forbid(unsafe_code)]
 
+mod bench;
+mod ebpf;
 mod lint;
 mod process;
 mod setup;
@@ -17,6 +19,10 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Verb {
+    /// Measure what an exec costs, next to the bare command and to peers.
+    Bench(bench::BenchArgs),
+    /// Build the eBPF object that is committed, or check that it is what the sources give.
+    Ebpf(ebpf::EbpfArgs),
     /// Format check, clippy with every warning an error, tidy.
     Lint,
     /// Check what CONTRIBUTING.md asks of files; says every fault with file and line.
@@ -29,6 +35,8 @@ enum Verb {
 
 fn main() -> Result<()> {
     match Verb::parse() {
+        Verb::Bench(args) => bench::run(&root(), &args),
+        Verb::Ebpf(args) => ebpf::run(&root(), &args),
         Verb::Lint => lint::run(&root()),
         Verb::Tidy => tidy::run(&root()),
         Verb::Setup => setup::run(),

@@ -37,9 +37,11 @@ fn takes(text: &str, head: &[u8], path: &[u8]) -> bool {
     let offset = field("offset ").and_then(|offset| offset.parse::<usize>().ok()).unwrap_or(0);
     let Some(magic) = field("magic ").and_then(hex) else { return false };
     let mask = field("mask ").and_then(hex).unwrap_or_else(|| vec![0xff; magic.len()]);
-    magic.iter().zip(&mask).enumerate().all(|(at, (byte, mask))| {
-        head.get(offset + at).is_some_and(|found| found & mask == byte & mask)
-    })
+    magic
+        .iter()
+        .zip(&mask)
+        .enumerate()
+        .all(|(at, (byte, mask))| head.get(offset + at).is_some_and(|found| found & mask == byte & mask))
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {

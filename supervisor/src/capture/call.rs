@@ -95,11 +95,11 @@ impl Call {
 /// Reads the call. The inner error is the errno with which the kernel would fail it.
 pub fn read(tid: i32, raw: RawCall) -> Result<Result<Call, i32>, CaptureError> {
     let abi = Abi::of(raw.arch).ok_or(CaptureError::Architecture(raw.arch))?;
-    let [a, b, c, d, e, _] = raw.args.map(|arg| if abi.pointer == 4 { arg & 0xffff_ffff } else { arg });
+    let arg = raw.args.map(|arg| if abi.pointer == 4 { arg & 0xffff_ffff } else { arg });
     let (syscall, dirfd, path, argv, envp, flags) = if raw.nr == abi.numbers.execve {
-        (Syscall::Execve, libc::AT_FDCWD, a, b, c, 0)
+        (Syscall::Execve, libc::AT_FDCWD, arg[0], arg[1], arg[2], 0)
     } else {
-        (Syscall::Execveat, a as u32 as i32, b, c, d, e as u32)
+        (Syscall::Execveat, arg[0] as u32 as i32, arg[1], arg[2], arg[3], arg[4] as u32)
     };
     let mut reader = Reader { tid, memory: Memory::of(tid), pointer: abi.pointer, budget: MOST_BYTES };
     // One read for the three places that every exec needs.

@@ -54,7 +54,8 @@ impl Program {
 
     /// Whether the files are still what was looked at.
     pub fn is_unchanged(&self) -> bool {
-        let same = |file: &Resolved| fstat(&file.fd).is_ok_and(|now| resolve::identity(&now) == file.identity());
+        let same =
+            |file: &Resolved| fstat(&file.fd).is_ok_and(|now| resolve::identity(&now) == file.identity());
         same(&self.file) && self.interpreters.iter().all(|interpreter| same(&interpreter.file))
     }
 }
@@ -123,6 +124,10 @@ fn find(view: &View, call: &Call) -> Result<Resolved, i32> {
 }
 
 fn interpreter_path(view: &View, line: &Shebang) -> Result<Resolved, i32> {
+    if line.interpreter.is_empty() {
+        // The kernel takes it for the working directory.
+        return Err(libc::EACCES);
+    }
     resolve::resolve(view, Base::Cwd, &line.interpreter, true)
 }
 
@@ -139,13 +144,11 @@ fn admit(file: Resolved, view: &View) -> Result<Result<(Resolved, Format, Vec<u8
     // Our own rights stand for the caller's only when it is the same user; otherwise the kernel says it later.
     let same_user = std::fs::metadata(format!("/proc/{}", view.tid))
         .is_ok_and(|theirs| std::os::unix::fs::MetadataExt::uid(&theirs) == nix::unistd::geteuid().as_raw());
-    if same_user {
-        if let Err(error) = files::may_execute(file.fd.as_fd()) {
-            let errno = error.raw_os_error().unwrap_or(libc::EACCES);
-            // Kernels before 5.8 do not know the call; the mode bits have been looked at.
-            if errno != libc::ENOSYS && errno != libc::EINVAL {
-                return Ok(Err(errno));
-            }
+    if same_user && let Err(error) = files::may_execute(file.fd.as_fd()) {
+        let errno = error.raw_os_error().unwrap_or(libc::EACCES);
+        // Kernels before 5.8 do not know the call; the mode bits have been looked at.
+        if errno != libc::ENOSYS && errno != libc::EINVAL {
+            return Ok(Err(errno));
         }
     }
     let file = settle(file)?;

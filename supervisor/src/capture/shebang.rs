@@ -21,14 +21,13 @@ pub fn parse(head: &[u8]) -> Option<Shebang> {
     }
     let last = BUFFER - 1;
     let newline = buffer.iter().position(|byte| matches!(byte, b'\n' | 0)).filter(|at| buffer[*at] == b'\n');
-    let mut end = match newline {
-        Some(at) => at,
-        None => {
-            // Without a newline the path must at least be seen to end.
-            let start = first(&buffer, 2, last, |byte| !blank(byte))?;
-            first(&buffer, start, last, |byte| blank(byte) || byte == 0)?;
-            last
-        }
+    let mut end = if let Some(at) = newline {
+        at
+    } else {
+        // Without a newline the path must at least be seen to end.
+        let start = first(&buffer, 2, last, |byte| !blank(byte))?;
+        first(&buffer, start, last, |byte| blank(byte) || byte == 0)?;
+        last
     };
     while blank(buffer[end - 1]) {
         end -= 1;

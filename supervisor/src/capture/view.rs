@@ -39,8 +39,11 @@ fn our_root() -> Option<MountedInode> {
 impl View {
     pub fn of(tid: i32, process: &Process) -> Result<Self, CaptureError> {
         let root = proc_path(tid, "root");
-        let theirs = files::mounted_inode(None, &root)
-            .map_err(|source| CaptureError::Proc { what: "the root directory", tid, source })?;
+        let theirs = files::mounted_inode(None, &root).map_err(|source| CaptureError::Proc {
+            what: "the root directory",
+            tid,
+            source,
+        })?;
         Ok(Self {
             tid,
             inner_pid: process.inner_pid,
@@ -59,7 +62,8 @@ impl View {
 
     /// The very file behind one of the caller's descriptors.
     pub fn descriptor(&self, fd: i32) -> Result<OwnedFd, i32> {
-        self.open_link(&format!("fd/{fd}")).map_err(|errno| if errno == libc::ENOENT { libc::EBADF } else { errno })
+        self.open_link(&format!("fd/{fd}"))
+            .map_err(|errno| if errno == libc::ENOENT { libc::EBADF } else { errno })
     }
 
     fn open_link(&self, name: &str) -> Result<OwnedFd, i32> {

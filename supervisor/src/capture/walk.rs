@@ -28,7 +28,12 @@ struct Walk<'a> {
 }
 
 /// The file and its canonical path. Errors are the kernel's errno.
-pub(super) fn walk(view: &View, base: Base, path: &[u8], follow_last: bool) -> Result<(OwnedFd, Vec<u8>), i32> {
+pub(super) fn walk(
+    view: &View,
+    base: Base,
+    path: &[u8],
+    follow_last: bool,
+) -> Result<(OwnedFd, Vec<u8>), i32> {
     let root = view.root()?;
     let at = match base {
         _ if path.starts_with(b"/") => clone(&root)?,
@@ -95,7 +100,8 @@ impl Walk<'_> {
         }
         if in_proc && self.is_magic(&c_name) {
             let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
-            self.at = openat(&self.at, c_name.as_c_str(), flags, Mode::empty()).map_err(|errno| errno as i32)?;
+            self.at =
+                openat(&self.at, c_name.as_c_str(), flags, Mode::empty()).map_err(|errno| errno as i32)?;
             return self.name_current_place();
         }
         let target = readlinkat(&self.at, c_name.as_c_str()).map_err(|errno| errno as i32)?.into_vec();
@@ -156,7 +162,8 @@ impl Walk<'_> {
     /// After a jump the kernel's own name for the place is all there is.
     fn name_current_place(&mut self) -> Result<(), i32> {
         let path = self.view.as_seen_inside(view::name_of(&self.at).map_err(errno)?);
-        self.names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).map(Into::into).collect();
+        self.names =
+            path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).map(Into::into).collect();
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,14 +10,14 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::ConfigArgs;
+use super::{ConfigArgs, print};
 use crate::capture::call::{Abi, Call, Syscall};
 use crate::capture::{self, Captured};
 use crate::config::Config;
 use crate::enrich::describe::{Context, describe};
 use crate::event::Event;
 use crate::hooks::gate::Gate;
-use crate::hooks::{Judgement, Verdict};
+use crate::hooks::{Judgement, Refusal, Verdict};
 
 /// Exit status: 0 allowed, 126 refused, 127 no such command, 125 cannot tell.
 #[derive(Debug, clap::Args)]
@@ -30,7 +31,7 @@ pub struct CheckArgs {
     #[arg(long)]
     json: bool,
     /// The command and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -46,22 +47,23 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                 Context { session_id: "check", seq: 1, ancestry: Vec::new(), env: config.event_env };
             describe(&attempt, context)
         }
-        Captured::Native(errno) => return Ok(cannot_run(args, errno)),
+        Captured::Native(errno) => return cannot_run(args, errno),
         Captured::Check => anyhow::bail!("the command cannot be rehearsed"),
     };
     let judgement = gate(&config).judge(&event, &|| true);
     if args.json {
-        println!("{}", report(&event, &judgement)?);
+        print(&report(&event, &judgement)?)?;
     } else {
-        match &judgement.verdict {
-            Verdict::None => println!("allowed: {}", event.command),
-            Verdict::Refused(refusal) => {
-                println!("refused: {}: {}: {}", event.command, refusal.hook, refusal.reason);
-                if let Some(detail) = &refusal.detail {
-                    println!("  {detail}");
-                }
+        let (command, mut text) = (&event.command, String::new());
+        // Writing to a String cannot fail.
+        let _ = match &judgement.verdict {
+            Verdict::None => writeln!(text, "allowed: {command}"),
+            Verdict::Refused(Refusal { hook, reason, detail, .. }) => {
+                let detail = detail.as_ref().map(|detail| format!("  {detail}\n")).unwrap_or_default();
+                write!(text, "refused: {command}: {hook}: {reason}\n{detail}")
             }
-        }
+        };
+        print(&text)?;
     }
     Ok(ExitCode::from(if judgement.verdict == Verdict::None { 0 } else { 126 }))
 }
@@ -74,9 +76,8 @@ fn gate(config: &Config) -> Gate {
 /// The call that a shell in our place would make, PATH searched.
 fn call_of(command: &[OsString]) -> Call {
     let argv: Vec<Vec<u8>> = command.iter().map(|word| word.as_bytes().to_vec()).collect();
-    let envp = env::vars_os()
-        .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat())
-        .collect();
+    let envp =
+        env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
     let program = argv.first().cloned().unwrap_or_default();
     Call {
         syscall: Syscall::Execve,
@@ -100,15 +101,16 @@ fn on_path(program: &[u8]) -> Option<Vec<u8>> {
         .map(|path| path.into_os_string().into_vec())
 }
 
-fn cannot_run(args: &CheckArgs, errno: i32) -> ExitCode {
+fn cannot_run(args: &CheckArgs, errno: i32) -> anyhow::Result<ExitCode> {
     let error = std::io::Error::from_raw_os_error(errno);
     let name = args.command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     if args.json {
-        println!("{}", json!({"verdict": "cannot_run", "errno": errno, "reason": format!("{name}: {error}")}));
+        let reason = format!("{name}: {error}");
+        print(&format!("{}\n", json!({"verdict": "cannot_run", "errno": errno, "reason": reason})))?;
     } else {
-        println!("cannot run: {name}: {error}");
+        print(&format!("cannot run: {name}: {error}\n"))?;
     }
-    ExitCode::from(if errno == libc::ENOENT { 127 } else { 126 })
+    Ok(ExitCode::from(if errno == libc::ENOENT { 127 } else { 126 }))
 }
 
 fn report(event: &Event, judgement: &Judgement) -> anyhow::Result<String> {
@@ -117,7 +119,7 @@ fn report(event: &Event, judgement: &Judgement) -> anyhow::Result<String> {
         Verdict::Refused(refusal) if refusal.defect.is_some() => ("fault", Some(refusal)),
         Verdict::Refused(refusal) => ("deny", Some(refusal)),
     };
-    Ok(serde_json::to_string(&json!({
+    let object = json!({
         "verdict": verdict,
         "hook": refusal.map(|refusal| &refusal.hook),
         "reason": refusal.map(|refusal| &refusal.reason),
@@ -125,5 +127,6 @@ fn report(event: &Event, judgement: &Judgement) -> anyhow::Result<String> {
         "detail": refusal.and_then(|refusal| refusal.detail.as_ref()),
         "answers": judgement.answers,
         "event": event,
-    }))?)
+    });
+    Ok(serde_json::to_string(&object)? + "\n")
 }

@@ -1,13 +1,13 @@
 //! `shellgate completions` and `shellgate man`: both come from the definition of the command line.
 
-use std::io::{self, ErrorKind, Write};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::CommandFactory as _;
 
-use super::Cli;
+use super::{Cli, print};
 
 #[derive(Debug, clap::Args)]
 pub struct CompletionsArgs {
@@ -31,19 +31,19 @@ pub struct ManArgs {
 }
 
 pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
-    print(&script(args.shell))
+    print(&String::from_utf8(script(args.shell))?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
-    match &args.out {
-        Some(dir) => {
-            std::fs::create_dir_all(dir).with_context(|| format!("cannot make folder {}", dir.display()))?;
-            clap_mangen::generate_to(Cli::command(), dir)
-                .with_context(|| format!("cannot write man pages into {}", dir.display()))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        None => print(&page()?),
+    if let Some(dir) = &args.out {
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot make folder {}", dir.display()))?;
+        clap_mangen::generate_to(Cli::command(), dir)
+            .with_context(|| format!("cannot write man pages into {}", dir.display()))?;
+    } else {
+        print(&String::from_utf8(page()?)?)?;
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn script(shell: Shell) -> Vec<u8> {
@@ -61,15 +61,6 @@ fn page() -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     clap_mangen::Man::new(Cli::command()).render(&mut page)?;
     Ok(page)
-}
-
-/// A reader that has seen enough (`| head`) is no failure.
-fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to stdout"),
-        _ => Ok(ExitCode::SUCCESS),
-    }
 }
 
 #[cfg(test)]

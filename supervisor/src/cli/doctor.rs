@@ -1,9 +1,11 @@
 //! `shellgate doctor`: what this kernel and container allow, by really trying.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
+use super::print;
 use crate::launch::probe;
 use crate::seal;
 
@@ -26,7 +28,7 @@ struct Finding {
 pub(super) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let findings = examine();
     let works = findings.iter().all(|finding| !finding.needed || finding.result.is_ok());
-    if args.json {
+    let text = if args.json {
         let mut object = Map::new();
         object.insert("kernel".into(), json!(kernel()));
         object.insert("works".into(), json!(works));
@@ -37,19 +39,21 @@ pub(super) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
             };
             object.insert(finding.name.into(), json!({"ok": ok, "needed": finding.needed, "detail": text}));
         }
-        println!("{}", serde_json::to_string_pretty(&Value::Object(object))?);
+        serde_json::to_string_pretty(&Value::Object(object))? + "\n"
     } else {
-        println!("kernel {}", kernel());
+        let mut text = format!("kernel {}\n", kernel());
         for finding in &findings {
-            let (mark, text) = match &finding.result {
+            let (mark, said) = match &finding.result {
                 Ok(text) => ("yes", text),
                 Err(text) if finding.needed => ("NO ", text),
                 Err(text) => ("no ", text),
             };
-            println!("{mark} {:<22} {text}", finding.name);
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{mark} {:<22} {said}", finding.name);
         }
-        println!("{}", if works { "shellgate run works here" } else { "shellgate run cannot work here" });
-    }
+        text + if works { "shellgate run works here\n" } else { "shellgate run cannot work here\n" }
+    };
+    print(&text)?;
     Ok(ExitCode::from(u8::from(!works)))
 }
 
@@ -61,11 +65,15 @@ fn kernel() -> String {
 
 fn examine() -> Vec<Finding> {
     let tried = probe::filter();
-    let installed = |flag: bool, yes: &str, no: &str| if flag { Ok(yes.to_owned()) } else { Err(no.to_owned()) };
+    let installed =
+        |flag: bool, yes: &str, no: &str| if flag { Ok(yes.to_owned()) } else { Err(no.to_owned()) };
     let mut findings = vec![Finding {
         name: "seccomp_listener",
         needed: true,
-        result: tried.as_ref().map(|_| "installed, and its ioctls answer".to_owned()).map_err(ToString::to_string),
+        result: tried
+            .as_ref()
+            .map(|_| "installed, and its ioctls answer".to_owned())
+            .map_err(ToString::to_string),
     }];
     if let Ok(tried) = &tried {
         findings.push(Finding {
@@ -82,7 +90,11 @@ fn examine() -> Vec<Finding> {
             needed: false,
             result: installed(tried.sync_wake_up, "faster answers", "slower answers (before 6.6)"),
         });
-        findings.push(Finding { name: "landlock_signal_scope", needed: false, result: tried.signal_scope.clone() });
+        findings.push(Finding {
+            name: "landlock_signal_scope",
+            needed: false,
+            result: tried.signal_scope.clone(),
+        });
     }
     let seals = seal::survey();
     findings.push(Finding {

@@ -1,12 +1,9 @@
 //! `shellgate hook …`.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Context;
-
-use crate::cli::ConfigArgs;
+use crate::cli::{ConfigArgs, print, say};
 use crate::config::Config;
 
 #[derive(Debug, clap::Subcommand)]
@@ -24,13 +21,11 @@ pub(super) fn run(verb: &HookVerb) -> anyhow::Result<ExitCode> {
 fn validate(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
     match args.load() {
         Ok(config) => {
-            std::io::stdout()
-                .write_all(describe(&config).as_bytes())
-                .context("cannot write to standard output")?;
+            print(&describe(&config))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            eprintln!("shellgate: {error:#}");
+            say(format_args!("{error:#}"));
             Ok(ExitCode::from(1))
         }
     }
@@ -61,6 +56,7 @@ fn describe(config: &Config) -> String {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
     use super::*;
+    use crate::config::ConfigSource;
 
     #[test]
     fn a_configuration_is_described_by_hook() {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
+use super::print;
 use crate::config::preset_text;
 
 #[derive(Debug, clap::Args)]
@@ -26,7 +27,7 @@ pub struct InitArgs {
 pub(super) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     let text = preset_text(&args.preset)?;
     if args.output.as_os_str() == "-" {
-        std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
+        print(text)?;
         return Ok(ExitCode::SUCCESS);
     }
     let shown = args.output.display();
@@ -46,10 +47,10 @@ pub(super) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
         Err(error) => return Err(error).with_context(|| format!("cannot write {shown}")),
     };
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {shown}"))?;
-    println!(
-        "wrote {shown} (preset {}); check changes with: shellgate hook validate -c {shown}",
+    print(&format!(
+        "wrote {shown} (preset {}); check changes with: shellgate hook validate -c {shown}\n",
         args.preset
-    );
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use anyhow::Context;
 use nix::sys::signal::SigSet;
 
-use super::ConfigArgs;
+use super::{ConfigArgs, say};
 use crate::config::Config;
 use crate::launch::{self, Plan};
 use crate::seal::Level;
@@ -43,7 +43,7 @@ pub struct RunArgs {
     #[arg(long)]
     kill_tree: bool,
     /// The command and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -55,10 +55,10 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
     let dir = sessions::create(args.workdir.as_deref())?;
     let trace = Trace::open(&dir.trace_path)?.with_redactor(redactor.clone());
     for warning in &config.warnings {
-        eprintln!("shellgate: warning: {warning}");
+        say(format_args!("warning: {warning}"));
     }
     if verbose > 0 {
-        eprintln!("shellgate: session {} ({})", dir.id, dir.trace_path.display());
+        say(format_args!("session {} ({})", dir.id, dir.trace_path.display()));
     }
     let plan = Plan {
         command: args
@@ -72,6 +72,9 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
         signal_mask,
     };
     let log = dir.logs_dir.join("supervisor.log");
+    // For trace and log only; what runs is in the plan.
+    let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let shown = redactor.argv(&words).into_owned();
     let setup = Setup {
         config,
         dir,
@@ -81,7 +84,7 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
         require_seal: args.require_seal.as_deref().and_then(level),
         kill_tree: args.kill_tree,
         verbose: verbose > 0,
-        command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: shown,
     };
     let status = launch::launch(&plan, |launched| {
         log_to(&log, verbose).map_err(|error| format!("{error:#}"))?;

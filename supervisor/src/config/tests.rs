@@ -1,3 +1,5 @@
+//! Configurations that load and those that must not.
+
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -20,10 +20,40 @@ const LONGEST_COMMAND: usize = 4096;
 
 /// Variables that are known to change what programs execute.
 const KNOWN_ENV: [&str; 34] = [
-    "BASHOPTS", "BASH_ENV", "CC", "CDPATH", "CXX", "EDITOR", "ENV", "GCONV_PATH", "HOME", "IFS", "JAVA_TOOL_OPTIONS",
-    "LESSCLOSE", "LESSOPEN", "LUA_INIT", "MAKEFILES", "MAKEFLAGS", "MANPAGER", "NODE_OPTIONS", "NODE_PATH",
-    "PAGER", "PATH", "PERL5DB", "PERL5LIB", "PERL5OPT", "PHPRC", "PROMPT_COMMAND", "PS4", "RIPGREP_CONFIG_PATH",
-    "RUBYLIB", "RUBYOPT", "RUSTC_WRAPPER", "SHELL", "SHELLOPTS", "VISUAL",
+    "BASHOPTS",
+    "BASH_ENV",
+    "CC",
+    "CDPATH",
+    "CXX",
+    "EDITOR",
+    "ENV",
+    "GCONV_PATH",
+    "HOME",
+    "IFS",
+    "JAVA_TOOL_OPTIONS",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "LUA_INIT",
+    "MAKEFILES",
+    "MAKEFLAGS",
+    "MANPAGER",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PAGER",
+    "PATH",
+    "PERL5DB",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PHPRC",
+    "PROMPT_COMMAND",
+    "PS4",
+    "RIPGREP_CONFIG_PATH",
+    "RUBYLIB",
+    "RUBYOPT",
+    "RUSTC_WRAPPER",
+    "SHELL",
+    "SHELLOPTS",
+    "VISUAL",
 ];
 const KNOWN_PREFIXES: [&str; 7] = ["BASH_FUNC_", "CARGO_", "DYLD_", "GIT_", "LD_", "PYTHON", "npm_config_"];
 
@@ -151,7 +181,8 @@ pub fn unreadable(session_id: &str, seq: u64, tid: i32, why: &str) -> Event {
 
 /// The payload of a dynamic loader as a rule would name it; as passed when it does not resolve.
 fn canonical(attempt: &Attempt, operand: &[u8]) -> String {
-    resolve::resolve(&attempt.view, Base::Cwd, operand, true).map_or_else(|_| lossy(operand), |file| file.display())
+    resolve::resolve(&attempt.view, Base::Cwd, operand, true)
+        .map_or_else(|_| lossy(operand), |file| file.display())
 }
 
 fn facts(attempt: &Attempt) -> FileFacts {
@@ -224,7 +255,8 @@ mod tests {
 
     #[test]
     fn values_are_shown_only_of_variables_that_change_what_runs() {
-        let envp = [b"PATH=/bin".to_vec(), b"TOKEN=x".to_vec(), b"LD_PRELOAD=/x=y".to_vec(), b"PATH=/evil".to_vec()];
+        let envp =
+            [b"PATH=/bin".to_vec(), b"TOKEN=x".to_vec(), b"LD_PRELOAD=/x=y".to_vec(), b"PATH=/evil".to_vec()];
         let (shown, names) = environment(&envp, EventEnv::Known);
         let expected = [("LD_PRELOAD", "/x=y"), ("PATH", "/bin")].map(|(k, v)| (k.to_owned(), v.to_owned()));
         assert_eq!(shown, BTreeMap::from(expected));

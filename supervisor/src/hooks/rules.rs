@@ -132,9 +132,9 @@ impl Rule {
         let named = match (&self.exe, &self.effect) {
             (None, _) => true,
             (Some(_), Effect::Pass) => self.may_pass(event),
-            (Some(patterns), Effect::Deny(_) | Effect::Ask(_)) => subject::aliases(event)
-                .iter()
-                .any(|subject| patterns.iter().any(|pattern| pattern.matches(subject.path, subject.name))),
+            (Some(patterns), Effect::Deny(_) | Effect::Ask(_)) => {
+                subject::aliases(event).iter().any(|subject| subject.is_one_of(patterns))
+            }
         };
         match &self.condition {
             Some(condition) if named => condition.holds(&EventScope::new(event)),

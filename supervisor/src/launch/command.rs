@@ -8,7 +8,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::signal::{SigmaskHow, sigprocmask};
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg,
+    socketpair,
 };
 
 use serde::{Deserialize, Serialize};
@@ -125,7 +126,9 @@ fn confine(plan: &Plan) -> Result<(OwnedFd, Confined), LaunchError> {
 /// Landlock ABI 6: no signal from inside reaches a process outside, the supervisor above all. It also keeps
 /// the tree from tracing outsiders.
 pub(super) fn scope_signals(no_new_privs: bool) -> Result<(), String> {
-    use landlock::{ABI, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope};
+    use landlock::{
+        ABI, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+    };
     let restricted = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .scope(Scope::Signal)
@@ -180,8 +183,9 @@ pub(super) fn take_listener(socket: &OwnedFd) -> Result<(OwnedFd, Confined), Lau
     let mut text = [0; 4096];
     let mut control = nix::cmsg_space!(i32);
     let mut parts = [IoSliceMut::new(&mut text)];
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_CMSG_CLOEXEC)
-        .map_err(LaunchError::nix("receive the listener"))?;
+    let message =
+        recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_CMSG_CLOEXEC)
+            .map_err(LaunchError::nix("receive the listener"))?;
     let len = message.bytes;
     let mut listener = None;
     for part in message.cmsgs().map_err(LaunchError::nix("read the hand-over"))? {

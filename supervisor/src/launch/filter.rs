@@ -16,7 +16,7 @@ const OFFSET_ARCH: u32 = 4;
 const ALLOW: u32 = 0x7fff_0000;
 const NOTIFY: u32 = 0x7fc0_0000;
 const KILL_PROCESS: u32 = 0x8000_0000;
-const ERRNO_ENOSYS: u32 = 0x0005_0000 | 38;
+const ERRNO_ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS as u32;
 
 pub const ARCH_X86_64: u32 = 0xc000_003e;
 pub const ARCH_I386: u32 = 0x4000_0003;
@@ -61,13 +61,15 @@ const fn answer(k: u32) -> Instruction {
 pub const FILTER_X86_64: [Instruction; 15] = [
     /*  0 */ load(OFFSET_ARCH),
     /*  1 */ equal(ARCH_X86_64, 5, 0), // the native ABI → 7
-    /*  2 */ equal(ARCH_I386, 0, 11), // int 0x80 and 32-bit programs → 3; any other architecture → kill (14)
+    /*  2 */
+    equal(ARCH_I386, 0, 11), // int 0x80 and 32-bit programs → 3; any other architecture → kill (14)
     /*  3 */ load(OFFSET_NR),
     /*  4 */ equal(I386.execve, 7, 0), // → notify (12)
     /*  5 */ equal(I386.execveat, 6, 0), // → notify (12)
     /*  6 */ answer(ALLOW), // the rest of the 32-bit ABI is none of our business
     /*  7 */ load(OFFSET_NR),
-    /*  8 */ at_least(X32_BIT, 4, 0), // x32 has exec numbers of its own (520, 545): refused whole → 13
+    /*  8 */
+    at_least(X32_BIT, 4, 0), // x32 has exec numbers of its own (520, 545): refused whole → 13
     /*  9 */ equal(X86_64.execve, 2, 0), // → notify (12)
     /* 10 */ equal(X86_64.execveat, 1, 0), // → notify (12)
     /* 11 */ answer(ALLOW), // everything that starts no program

@@ -26,7 +26,9 @@ pub fn filter() -> io::Result<Tried> {
             drop(ours);
             let told = match in_child() {
                 Ok(tried) => {
-                    let scope = tried.signal_scope.map_or_else(|reason| format!("-{reason}"), |yes| format!("+{yes}"));
+                    let scope = tried
+                        .signal_scope
+                        .map_or_else(|reason| format!("-{reason}"), |yes| format!("+{yes}"));
                     format!("ok {} {} {scope}", u8::from(tried.wait_killable), u8::from(tried.sync_wake_up))
                 }
                 Err(error) => format!("no {error}"),
@@ -64,7 +66,9 @@ fn in_child() -> io::Result<Tried> {
         .map(|()| "the tree cannot signal or trace processes outside it".to_owned());
     let (fd, wait_killable) = match seccomp::install_listener(FILTER, true) {
         Ok(fd) => (fd, true),
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => (seccomp::install_listener(FILTER, false)?, false),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            (seccomp::install_listener(FILTER, false)?, false)
+        }
         Err(error) => return Err(error),
     };
     let sync_wake_up = seccomp::set_sync_wake_up(fd.as_fd()).is_ok();
@@ -83,7 +87,9 @@ pub fn exit_status_by_pidfd() -> Result<String, String> {
 /// Whether `no_new_privs: false` would work.
 pub fn privileged() -> Result<String, String> {
     match process::effective_capabilities() {
-        Ok(set) if set & (1 << 21) != 0 => Ok("with CAP_SYS_ADMIN, `no_new_privs: false` lets sudo work inside".into()),
+        Ok(set) if set & (1 << 21) != 0 => {
+            Ok("with CAP_SYS_ADMIN, `no_new_privs: false` lets sudo work inside".into())
+        }
         Ok(_) => Err("without CAP_SYS_ADMIN, setuid programs inside stay without effect".into()),
         Err(error) => Err(error.to_string()),
     }

@@ -72,7 +72,8 @@ fn become_reaper(plan: &Plan, hand_over: &OwnedFd, supervisor: &wire::Packets) -
     // Out of the way of the terminal's signals and of those sent to the job, but in the caller's session: a
     // process group is orphaned, and cannot be stopped from the keyboard, unless a parent stands in another group
     // of the same session.
-    nix::unistd::setpgid(Pid::from_raw(0), Pid::from_raw(0)).map_err(LaunchError::nix("leave the process group"))?;
+    nix::unistd::setpgid(Pid::from_raw(0), Pid::from_raw(0))
+        .map_err(LaunchError::nix("leave the process group"))?;
     settle_down(plan)?;
     supervisor.send(&Report::Command { pid: child });
     loop {

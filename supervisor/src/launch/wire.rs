@@ -42,7 +42,8 @@ impl Packets {
         let mut packet = [0; 4096];
         loop {
             let mut parts = [IoSliceMut::new(&mut packet)];
-            match recvmsg::<()>(self.0.as_raw_fd(), &mut parts, None, MsgFlags::empty()).map(|got| got.bytes) {
+            match recvmsg::<()>(self.0.as_raw_fd(), &mut parts, None, MsgFlags::empty()).map(|got| got.bytes)
+            {
                 Ok(len) => return serde_json::from_slice(&packet[..len]).ok(),
                 Err(nix::Error::EINTR) => {}
                 Err(_) => return None,

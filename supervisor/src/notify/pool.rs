@@ -91,7 +91,8 @@ fn spawn(pool: &Arc<Pool>) -> std::io::Result<()> {
     pool.threads.fetch_add(1, Ordering::SeqCst);
     pool.idle.fetch_add(1, Ordering::SeqCst);
     let theirs = Arc::clone(pool);
-    let spawned = thread::Builder::new().name("judge".into()).stack_size(STACK_BYTES).spawn(move || work(&theirs));
+    let spawned =
+        thread::Builder::new().name("judge".into()).stack_size(STACK_BYTES).spawn(move || work(&theirs));
     if spawned.is_err() {
         pool.threads.fetch_sub(1, Ordering::SeqCst);
         pool.idle.fetch_sub(1, Ordering::SeqCst);
@@ -110,7 +111,8 @@ fn work(pool: &Arc<Pool>) {
             Ok(None) => return finish(pool, Ok(())),
             Err(error) => return finish(pool, Err(error)),
         };
-        if pool.idle.fetch_sub(1, Ordering::SeqCst) == 1 && pool.threads.load(Ordering::SeqCst) < MOST_THREADS {
+        if pool.idle.fetch_sub(1, Ordering::SeqCst) == 1 && pool.threads.load(Ordering::SeqCst) < MOST_THREADS
+        {
             // Without a new thread the others will return to the lead later; the callers wait meanwhile.
             let _ = spawn(pool);
         }

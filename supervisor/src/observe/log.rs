@@ -7,19 +7,22 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::hooks::command::Fault;
+use crate::trace::Redactor;
 
 /// Beyond this nothing is added: a hook that fails on every exec must not fill the disk.
 const LIMIT: u64 = 4 << 20;
 
 pub(super) struct Log {
     path: PathBuf,
+    redactor: Redactor,
 }
 
 impl Log {
-    pub(super) fn new(folder: &Path, hook: &str) -> Self {
+    pub(super) fn new(folder: &Path, hook: &str, redactor: Redactor) -> Self {
         // A hook's name comes from a manifest and must not lead out of the folder.
         let safe = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
-        Self { path: folder.join(format!("hook-{}.log", hook.chars().map(safe).collect::<String>())) }
+        let path = folder.join(format!("hook-{}.log", hook.chars().map(safe).collect::<String>()));
+        Self { path, redactor }
     }
 
     pub(super) fn append(&self, seq: Option<u64>, fault: &Fault) {
@@ -48,7 +51,7 @@ impl Log {
             "{} seq={seq} defect={} detail={:?}\n",
             jiff::Timestamp::now(),
             defect.trim_matches('"'),
-            fault.detail
+            self.redactor.text(&fault.detail)
         );
         file.write_all(line.as_bytes())
     }

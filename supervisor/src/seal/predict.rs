@@ -2,10 +2,10 @@
 
 use crate::capture::Attempt;
 use crate::capture::call::Call;
-use crate::seal::Expectation;
+use crate::seal::{Expectation, Identity};
 
-/// The expectation for one attempt.
-pub fn predict(seq: u64, attempt: &Attempt) -> Expectation {
+/// The expectation for one attempt, whose mapped file the seal has identified as `exe`.
+pub fn predict(seq: u64, attempt: &Attempt, exe: Identity) -> Expectation {
     let lines = attempt
         .program
         .interpreters
@@ -16,7 +16,7 @@ pub fn predict(seq: u64, attempt: &Attempt) -> Expectation {
         target: attempt.target,
         argv: joined(&rewritten(&attempt.call, lines)),
         envp: joined(&attempt.call.envp),
-        exe: attempt.program.mapped().identity(),
+        exe,
     }
 }
 

@@ -21,6 +21,11 @@ pub struct PtraceSeal {
 }
 
 impl PtraceSeal {
+    /// For a session that does not depend on it: attaching is tried at each exec.
+    pub fn untried(killable: bool) -> Self {
+        Self { killable }
+    }
+
     /// Tries on a child of our own whether tracing is permitted here. Only before threads exist.
     pub fn probe(killable: bool) -> Result<Self, SealError> {
         let failed = |error: io::Error| SealError(format!("ptrace is not permitted here: {error}"));
@@ -79,7 +84,9 @@ fn tracer_of(tid: i32) -> String {
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).map_or("0", str::trim);
     match tracer {
         "0" => String::new(),
-        pid => format!("process {pid} already traces it (under the ptrace seal no debugger can trace an exec): "),
+        pid => {
+            format!("process {pid} already traces it (under the ptrace seal no debugger can trace an exec): ")
+        }
     }
 }
 

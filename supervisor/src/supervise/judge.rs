@@ -1,8 +1,11 @@
 //! One notification, from capture to reply. Every early return leaves the notification answered or dropped,
 //! and a dropped one refuses.
 
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use procfs::process::{ProcState, Process};
 
 use super::memo::{Claim, Slot};
 use super::{Session, refusal};
@@ -11,13 +14,29 @@ use crate::capture::{self, Attempt, CaptureError, Captured};
 use crate::config::OnFailure;
 use crate::enrich::describe::{self, Context};
 use crate::event::{Ancestor, Event};
-use crate::hooks::{Defect, Judgement, Refusal, Verdict};
+use crate::hooks::{Answer, Defect, Judgement, Refusal, Verdict};
 use crate::notify::{Notification, Sent, Target};
-use crate::seal::{Fate, predict};
+use crate::seal::{Armed, Expectation, Fate, Seal, predict};
 use crate::trace::Record;
 
 /// How far up the process tree an exec's origin is looked for.
 const MOST_ANCESTORS: usize = 64;
+
+/// A sealed exec, with a tracer looking on where its failure would not be seen otherwise.
+struct Sealed {
+    armed: Box<dyn Armed>,
+    witness: Option<Box<dyn Armed>>,
+}
+
+impl Sealed {
+    fn settle(self) -> Fate {
+        match self.witness.map(Armed::settle) {
+            // The promise is taken back with `armed`: it was not used and never will be.
+            Some(Fate::Failed { errno }) => Fate::Failed { errno },
+            Some(Fate::Ran | Fate::Killed | Fate::Gone | Fate::Pending) | None => self.armed.settle(),
+        }
+    }
+}
 
 impl Session {
     pub(super) fn handle(&self, notification: Notification) {
@@ -29,7 +48,10 @@ impl Session {
             Ok(Captured::Check) => {
                 let _ = notification.proceed();
             }
-            Ok(Captured::Attempt(attempt)) => self.judge(notification, &attempt),
+            Ok(Captured::Attempt(attempt)) => {
+                self.seal.caller_returned(attempt.target);
+                self.judge(notification, &attempt);
+            }
             Err(error) => self.unreadable(notification, &error),
         }
     }
@@ -68,10 +90,7 @@ impl Session {
                     self.tracker.fate(seq, Fate::Gone);
                 }
                 let event = self.describe(attempt);
-                let mut judgement = self.gate.judge(&event, &|| is_wanted(&notification, attempt.target));
-                if judgement.verdict == Verdict::None && !attempt.program.is_unchanged() {
-                    judgement.verdict = Verdict::Refused(changed(&event));
-                }
+                let judgement = self.gate.judge(&event, &|| is_wanted(&notification, attempt.target));
                 slot.fill((event.clone(), judgement.clone()));
                 (slot, (event, judgement))
             }
@@ -110,26 +129,22 @@ impl Session {
         notification: Notification,
         attempt: &Attempt,
         event: Event,
-        answers: Vec<crate::hooks::Answer>,
+        answers: Vec<Answer>,
         slot: &Slot,
         open: impl Sized,
     ) -> bool {
         let seq = event.seq;
         let target = attempt.target;
-        let armed = self
-            .handles
-            .watch(target.pid)
-            .map_err(|error| format!("cannot watch process {}: {error}", target.pid))
-            .and_then(|()| self.seal.arm(&predict::predict(seq, attempt)).map_err(|error| error.to_string()));
+        let sealed = self.arm(seq, attempt);
         let first = slot.record();
-        let armed = match armed {
-            Ok(armed) => armed,
-            Err(detail) => {
-                self.unsealed(notification, target, event, answers, first, detail);
+        let sealed = match sealed {
+            Ok(sealed) => sealed,
+            Err(refusal) => {
+                self.unsealed(notification, target, event, answers, first, refusal);
                 return true;
             }
         };
-        if first && let Err(error) = self.admit(&event, &answers) {
+        if first && let Err(error) = self.admit(&event, &answers, attempt) {
             self.tracker.withdraw(seq);
             let refusal = Refusal {
                 hook: "trace".into(),
@@ -139,15 +154,15 @@ impl Session {
             };
             self.refuse(notification, target, event, refusal, answers, libc::EPERM);
             // Letting go waits for the caller, which waits for the reply.
-            drop(armed);
+            drop(sealed);
             return true;
         }
         let sent = slot.reply(|| notification.proceed());
         drop(open);
         match sent {
-            Sent::Delivered => self.tracker.fate(seq, told(armed.settle(), attempt)),
+            Sent::Delivered => self.tracker.fate(seq, sealed.settle()),
             Sent::TooLate => {
-                drop(armed);
+                drop(sealed);
                 if exists(target) {
                     return false;
                 }
@@ -157,9 +172,10 @@ impl Session {
         true
     }
 
-    fn admit(&self, event: &Event, answers: &[crate::hooks::Answer]) -> Result<(), String> {
+    fn admit(&self, event: &Event, answers: &[Answer], attempt: &Attempt) -> Result<(), String> {
         let event = Box::new(event.clone());
-        self.tracker.admit(event.clone());
+        let likely_errno = (attempt.program.format == Format::Unknown).then_some(libc::ENOEXEC);
+        self.tracker.admit(event.clone(), likely_errno);
         if let Err(error) = self.ledger.trace.write(&Record::Shell { event, answers: answers.to_vec() })
             && self.trace_on_failure == OnFailure::Refuse
         {
@@ -175,26 +191,58 @@ impl Session {
         notification: Notification,
         target: Target,
         event: Event,
-        answers: Vec<crate::hooks::Answer>,
+        answers: Vec<Answer>,
         first: bool,
-        detail: String,
+        refusal: Refusal,
     ) {
         if !first {
             // Admitted before a signal came; it fails now, and the trace says so.
-            tracing::error!(seq = event.seq, "{detail}");
+            tracing::error!(seq = event.seq, "{}", refusal.reason);
             let _ = notification.fail(libc::EPERM);
             return self.tracker.fate(event.seq, Fate::Failed { errno: Some(libc::EPERM) });
         }
         if !notification.is_live() && !exists(target) {
             return self.caller_gone(event, Judgement { verdict: Verdict::None, answers });
         }
-        let refusal = Refusal {
+        self.refuse(notification, target, event, refusal, answers, libc::EPERM);
+    }
+
+    fn arm(&self, seq: u64, attempt: &Attempt) -> Result<Sealed, Refusal> {
+        let failed = |detail: String| Refusal {
             hook: "seal".into(),
             reason: format!("the verdict could not be sealed: {detail}"),
             defect: Some(Defect::Seal),
             detail: Some(detail),
         };
-        self.refuse(notification, target, event, refusal, answers, libc::EPERM);
+        let pid = attempt.target.pid;
+        if let Some(handles) = &self.handles {
+            handles.watch(pid).map_err(|error| failed(format!("cannot watch process {pid}: {error}")))?;
+        }
+        let exe = self
+            .seal
+            .identify(attempt.program.mapped().fd.as_fd())
+            .map_err(|error| failed(error.to_string()))?;
+        // After the identification: it stands for the files that were judged only if they are still those.
+        if !attempt.program.is_unchanged() {
+            return Err(Refusal {
+                hook: "capture".into(),
+                reason: format!("{} was changed while it was being judged", attempt.program.file.display()),
+                defect: Some(Defect::Capture),
+                detail: None,
+            });
+        }
+        let expectation = predict::predict(seq, attempt, exe);
+        let armed = self.seal.arm(&expectation).map_err(|error| failed(error.to_string()))?;
+        // Nothing in the kernel tells cheaply that an exec failed. For a file that will probably fail, a tracer
+        // looks on; where none may attach, the caller's next sign of life tells.
+        let witness = match &self.witness {
+            Some(witness) if attempt.program.format == Format::Unknown => {
+                let exe = witness.identify(attempt.program.mapped().fd.as_fd());
+                exe.and_then(|exe| witness.arm(&Expectation { exe, ..expectation })).ok()
+            }
+            Some(_) | None => None,
+        };
+        Ok(Sealed { armed, witness })
     }
 
     fn refuse(
@@ -203,7 +251,7 @@ impl Session {
         target: Target,
         event: Event,
         refusal: Refusal,
-        answers: Vec<crate::hooks::Answer>,
+        answers: Vec<Answer>,
         errno: i32,
     ) {
         self.count_refusal(&refusal);
@@ -230,7 +278,7 @@ impl Session {
                 let event = Box::new(event);
                 let seq = event.seq;
                 self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
-                self.tracker.admit(event.clone());
+                self.tracker.admit(event.clone(), None);
                 self.ledger.note(&Record::Shell { event, answers: judgement.answers });
                 self.tracker.fate(seq, Fate::Gone);
             }
@@ -278,28 +326,9 @@ impl Session {
     }
 }
 
-/// What a file that no handler takes fails with is known even where the caller was too fast to show it.
-fn told(fate: Fate, attempt: &Attempt) -> Fate {
-    match fate {
-        Fate::Failed { errno: None } if attempt.program.format == Format::Unknown => {
-            Fate::Failed { errno: Some(libc::ENOEXEC) }
-        }
-        fate => fate,
-    }
-}
-
-fn denied(event: Event, refusal: Refusal, answers: Vec<crate::hooks::Answer>) -> Record {
+fn denied(event: Event, refusal: Refusal, answers: Vec<Answer>) -> Record {
     let Refusal { hook, reason, defect, detail } = refusal;
     Record::CallDenied { event: Box::new(event), hook, reason, defect, detail, answers }
-}
-
-fn changed(event: &Event) -> Refusal {
-    Refusal {
-        hook: "capture".into(),
-        reason: format!("{} was changed while it was being judged", event.path),
-        defect: Some(Defect::Capture),
-        detail: None,
-    }
 }
 
 /// Whether a hook's answer is still of use: for this notification, or for the one that repeats it after a
@@ -310,9 +339,8 @@ fn is_wanted(notification: &Notification, target: Target) -> bool {
 
 fn exists(target: Target) -> bool {
     // A thread that was killed stays visible for a moment; only its state tells.
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", target.tid)).unwrap_or_default();
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    !matches!(state, None | Some('Z' | 'X'))
+    let state = Process::new(target.tid).and_then(|thread| thread.stat()).and_then(|stat| stat.state());
+    !matches!(state, Err(_) | Ok(ProcState::Zombie | ProcState::Dead))
 }
 
 /// How often a repeated call looks whether its first judgement is there.

@@ -1,7 +1,6 @@
 //! The supervisor's main thread: the command's stops and end, orphans, the end of the tree.
 
 use std::collections::HashSet;
-use std::io::Read;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -9,6 +8,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{self, SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
+use procfs::process::Process;
 
 use super::{OUTCOME_GRACE, Running};
 use crate::launch::Launched;
@@ -167,16 +167,11 @@ fn descendants(reaper: i32) -> Vec<i32> {
     let mut found = Vec::new();
     let mut todo = vec![reaper];
     while let Some(parent) = todo.pop() {
-        for task in std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
-            let mut text = String::new();
-            let list = std::fs::File::open(task.path().join("children"));
-            if list.and_then(|mut list| list.read_to_string(&mut text)).is_ok() {
-                todo.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<i32>().ok()));
-            }
-        }
-        if parent != reaper {
-            found.push(parent);
-        }
+        let tasks = Process::new(parent).and_then(|process| process.tasks()).into_iter().flatten().flatten();
+        let children = tasks.filter_map(|task| task.children().ok()).flatten();
+        let before = todo.len();
+        todo.extend(children.map(|pid| pid as i32));
+        found.extend_from_slice(&todo[before..]);
     }
     found
 }

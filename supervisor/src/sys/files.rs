@@ -10,12 +10,7 @@ use super::check;
 pub const NO_MAGICLINKS: u64 = 0x02;
 
 /// openat2(2) (5.6). `dir` is `None` for the current directory.
-pub fn openat2(
-    dir: Option<BorrowedFd<'_>>,
-    path: &CStr,
-    flags: i32,
-    resolve: u64,
-) -> io::Result<OwnedFd> {
+pub fn openat2(dir: Option<BorrowedFd<'_>>, path: &CStr, flags: i32, resolve: u64) -> io::Result<OwnedFd> {
     let how = [(flags | libc::O_CLOEXEC) as u64, 0, resolve];
     let dir = dir.map_or(libc::AT_FDCWD, |dir| dir.as_raw_fd());
     // SAFETY: `how` has the layout of `struct open_how` (three u64) and its size is passed; `path` is a C

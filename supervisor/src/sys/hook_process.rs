@@ -2,12 +2,12 @@
 //! that means exactly the named file. Trusts the caller for what to run; never looks at PATH.
 #![expect(
     unsafe_code,
-    reason = "setsid, prctl, close_range and execve between fork and exec, and pidfd_open"
+    reason = "setsid, prctl, close_range and execve between fork and exec, pidfd_open and waitid"
 )]
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
-use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -45,6 +45,31 @@ pub fn pidfd_open(pid: u32) -> io::Result<OwnedFd> {
     }
     // SAFETY: the kernel just made this descriptor for us and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// How a process ended, as `waitid` tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Exited(i32),
+    /// Any signal; nix's decoding has no name for the real-time ones and fails.
+    Killed(i32),
+}
+
+/// How the child behind a pidfd ended, if it did; it stays a zombie.
+pub fn ended(pidfd: BorrowedFd<'_>) -> io::Result<Option<Ended>> {
+    let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+    let flags = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+    let id = libc::id_t::try_from(pidfd.as_raw_fd()).map_err(io::Error::other)?;
+    // SAFETY: the descriptor is borrowed for the call, and `info` is a live siginfo_t that the kernel fills.
+    if unsafe { libc::waitid(libc::P_PIDFD, id, info.as_mut_ptr(), flags) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: siginfo_t is plain data, zeroed above, which is what "nothing to report" looks like.
+    let info = unsafe { info.assume_init() };
+    // SAFETY: after waitid the fields of SIGCHLD are the ones that are set, or all of it is zero.
+    let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+    let ended = if info.si_code == libc::CLD_EXITED { Ended::Exited(status) } else { Ended::Killed(status) };
+    Ok((pid != 0).then_some(ended))
 }
 
 /// What execve is given, laid out before the fork.

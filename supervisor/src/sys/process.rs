@@ -56,8 +56,8 @@ pub fn wait(pid: i32, flags: i32) -> io::Result<Option<Waited>> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: both pointers are to live locals of the right type.
-    let found =
-        check(unsafe { libc::wait4(pid, &raw mut status, flags, usage.as_mut_ptr()) } as libc::c_long)? as i32;
+    let found = check(unsafe { libc::wait4(pid, &raw mut status, flags, usage.as_mut_ptr()) } as libc::c_long)?
+        as i32;
     // SAFETY: rusage is plain numbers, zeroed above, and filled by the kernel when something was found.
     let usage = unsafe { usage.assume_init() };
     let micros = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;

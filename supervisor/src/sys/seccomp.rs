@@ -74,9 +74,7 @@ pub fn install_listener(program: &[Instruction], killable: bool) -> io::Result<O
 pub fn receive(listener: BorrowedFd<'_>) -> io::Result<RawNotification> {
     let mut notification = RawNotification::default();
     // SAFETY: the kernel fills exactly one zeroed struct whose size the ioctl number states.
-    check(
-        unsafe { libc::ioctl(listener.as_raw_fd(), IOCTL_RECV, &raw mut notification) } as libc::c_long
-    )?;
+    check(unsafe { libc::ioctl(listener.as_raw_fd(), IOCTL_RECV, &raw mut notification) } as libc::c_long)?;
     Ok(notification)
 }
 
@@ -126,8 +124,6 @@ pub fn id_valid(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
 /// Asks for wake-ups on the waker's CPU (6.6).
 pub fn set_sync_wake_up(listener: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the argument is a plain number.
-    check(
-        unsafe { libc::ioctl(listener.as_raw_fd(), IOCTL_SET_FLAGS, FD_SYNC_WAKE_UP) } as libc::c_long
-    )?;
+    check(unsafe { libc::ioctl(listener.as_raw_fd(), IOCTL_SET_FLAGS, FD_SYNC_WAKE_UP) } as libc::c_long)?;
     Ok(())
 }

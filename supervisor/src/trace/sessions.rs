@@ -15,7 +15,7 @@ pub const LOGS: &str = "logs";
 /// Where one session writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionDir {
-    /// Start in UTC and a random part; sorts by time: `20261129T230401-4f9c2a`.
+    /// Start in UTC, its microseconds in hex and a random part; sorts by time: `20261129T230401-4f9c2a07`.
     pub id: String,
     pub dir: PathBuf,
     pub trace_path: PathBuf,
@@ -126,10 +126,11 @@ fn keep_private(dir: &Path) -> Result<(), SessionError> {
 }
 
 fn new_id() -> String {
-    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
-    // Keyed by the operating system; it only has to differ from other sessions of the same second.
-    let random = RandomState::new().build_hasher().finish() & 0x00ff_ffff;
-    format!("{time}-{random:06x}")
+    let now = jiff::Timestamp::now();
+    let micros = now.subsec_microsecond();
+    // Keyed by the operating system; it only has to differ from other sessions of the same microsecond.
+    let random = RandomState::new().build_hasher().finish() & 0xfff;
+    format!("{}-{micros:05x}{random:03x}", now.strftime("%Y%m%dT%H%M%S"))
 }
 
 /// The identifiers of the sessions in `root`, oldest first.

@@ -13,6 +13,7 @@ use super::LogArgs;
 use crate::cli::log::escape::escape;
 use crate::cli::log::line::{Mark, Style, line};
 use crate::cli::log::source::Source;
+use crate::cli::say;
 use crate::event::Outcome;
 use crate::trace::read::Item;
 use crate::trace::record::Line;
@@ -125,7 +126,7 @@ impl Printer<'_> {
                 let text = format!("torn record: {bytes} bytes at offset {offset} cannot be read");
                 if self.args.json {
                     // Not a record, so not for the program that reads them.
-                    eprintln!("shellgate: {text}");
+                    say(format_args!("{text}"));
                 } else {
                     writeln!(out, "{}", self.style.paint(Mark::Fault, &text))?;
                 }

@@ -1,3 +1,5 @@
+//! Sessions as `shellgate log` prints them.
+
 #![expect(clippy::unwrap_used, reason = "a log that cannot be shown is a failed test")]
 
 use std::fs;

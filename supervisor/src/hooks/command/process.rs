@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::End;
 use super::environment::MARKER;
-use crate::sys::hook_process;
+use crate::sys::hook_process::{self, Ended};
 
 pub(super) struct Process {
     /// Taken when it is reaped.
@@ -50,17 +50,11 @@ impl Process {
     }
 
     /// How the leader ended, if it did. It stays a zombie, which keeps the group's number ours.
-    pub(super) fn ended(&self) -> Result<Option<End>, Errno> {
-        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
-        Ok(match waitid(Id::PIDFd(self.pidfd.as_fd()), flags)? {
-            WaitStatus::Exited(_, code) => Some(End::Exit(code)),
-            WaitStatus::Signaled(_, signal, _) => Some(End::Signal(signal as i32)),
-            WaitStatus::Stopped(..)
-            | WaitStatus::PtraceEvent(..)
-            | WaitStatus::PtraceSyscall(_)
-            | WaitStatus::Continued(_)
-            | WaitStatus::StillAlive => None,
-        })
+    pub(super) fn ended(&self) -> io::Result<Option<End>> {
+        Ok(hook_process::ended(self.pidfd.as_fd())?.map(|ended| match ended {
+            Ended::Exited(code) => End::Exit(code),
+            Ended::Killed(signal) => End::Signal(signal),
+        }))
     }
 
     /// Asks the group to end and gives it `grace`.

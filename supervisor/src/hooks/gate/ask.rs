@@ -55,9 +55,10 @@ pub(super) fn put(asker: &dyn Asker, question: &Question<'_>) -> Option<Refusal>
         AskAnswer::Approved => return None,
         AskAnswer::Denied { note: None } => (format!("approval was denied: {text}"), None),
         AskAnswer::Denied { note: Some(note) } => (format!("approval was denied: {text} ({note})"), None),
-        AskAnswer::Unanswered { why } => {
-            (format!("{} needs an approval {why}: {text}", question.event.name), Some(Defect::Unanswered))
-        }
+        AskAnswer::Unanswered { why } => (
+            format!("hook {:?} asks for an approval {why}: {text:?}", question.hook),
+            Some(Defect::Unanswered),
+        ),
     };
     Some(Refusal { hook: question.hook.to_owned(), reason, defect, detail: None })
 }

@@ -144,7 +144,10 @@ fn hooks_are_heard_at_the_same_time() {
 fn an_ask_that_nobody_can_answer_refuses_and_keeps_the_question() {
     let refusal = refusal(judge(&gate(hooks(&[&says("ask", "install packages?")]))));
     assert_eq!(refusal.defect, Some(Defect::Unanswered));
-    assert_eq!(refusal.reason, "touch needs an approval that nobody can give here: install packages?");
+    assert_eq!(
+        refusal.reason,
+        "hook \"h0\" asks for an approval that nobody can give here: \"install packages?\""
+    );
 }
 
 struct Says(AskAnswer, Arc<AtomicUsize>);

@@ -13,6 +13,7 @@ use super::{
     Binding, CommandSpec, CommitPolicy, DEFAULT_TIMEOUT, MAX_TIMEOUT, Manifest, Problem, ProgramError,
     Runner, check, resolve,
 };
+use crate::hooks::command::is_forbidden;
 use crate::hooks::rules::RuleSet;
 
 /// What staging needs from around the manifest.
@@ -163,6 +164,12 @@ fn env(raw: &RawManifest) -> Result<std::collections::BTreeMap<String, String>, 
             let message = format!(
                 "env: {name:?} cannot be the name of an environment variable, or its value has a NUL"
             );
+            return Err(Problem::at(env.referenced, message));
+        }
+        // The runner would refuse every call; better said once, before anything starts.
+        if is_forbidden(name) {
+            let message =
+                format!("env: a hook may not be given {name:?}: it runs code before the hook's own");
             return Err(Problem::at(env.referenced, message));
         }
     }

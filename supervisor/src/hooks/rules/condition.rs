@@ -3,7 +3,7 @@
 //! An error while evaluating is returned as such and never read as false.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use cel::common::ast::Expr;
 use cel::{Context, Env, ExecutionError, Program, Value};
@@ -56,7 +56,9 @@ const MAX_ERROR: usize = 300;
 
 #[derive(Debug)]
 pub(super) struct Condition {
-    program: Program,
+    source: String,
+    /// Compiled when the file is loaded; of an embedded preset, which the tests check whole, when first needed.
+    program: OnceLock<Result<Program, ConditionError>>,
     /// The value, when no variable is read.
     pub(super) constant: Option<bool>,
 }
@@ -72,22 +74,29 @@ pub struct ConditionError {
 
 impl Condition {
     pub(super) fn compile(source: &str, scrutiny: Scrutiny) -> Result<Self, ConditionError> {
-        let program = ENGINE.env.compile(source).map_err(|errors| {
-            let Some(first) = errors.errors.first() else {
-                return ConditionError { line: 1, column: 1, message: "cannot be parsed".into() };
-            };
-            ConditionError {
-                line: usize::try_from(first.pos.0).unwrap_or(1).max(1),
-                column: usize::try_from(first.pos.1).unwrap_or(1).max(1),
-                message: first.msg.clone(),
-            }
-        })?;
-        names::check(&program, scrutiny)?;
-        let mut condition = Self { program, constant: None };
-        if scrutiny == Scrutiny::Full || !reads_variables(&condition.program) {
+        let mut condition = Self { source: source.to_owned(), program: OnceLock::new(), constant: None };
+        if scrutiny == Scrutiny::Full {
+            let program = condition.program()?;
+            names::check(program)?;
             condition.probe()?;
         }
         Ok(condition)
+    }
+
+    fn program(&self) -> Result<&Program, ConditionError> {
+        let compiled = self.program.get_or_init(|| {
+            ENGINE.env.compile(&self.source).map_err(|errors| {
+                let Some(first) = errors.errors.first() else {
+                    return ConditionError { line: 1, column: 1, message: "cannot be parsed".into() };
+                };
+                ConditionError {
+                    line: usize::try_from(first.pos.0).unwrap_or(1).max(1),
+                    column: usize::try_from(first.pos.1).unwrap_or(1).max(1),
+                    message: first.msg.clone(),
+                }
+            })
+        });
+        compiled.as_ref().map_err(Clone::clone)
     }
 
     /// Whether the condition holds for this event; the error is for a person to read.
@@ -105,7 +114,8 @@ impl Condition {
         let root: &Context<'_, '_> = &ENGINE.root;
         let mut context = root.new_inner_scope();
         context.set_variable_resolver(scope);
-        self.program.execute(&context).map_err(|error| shorten(error.to_string()))
+        let program = self.program().map_err(|error| error.to_string())?;
+        program.execute(&context).map_err(|error| shorten(error.to_string()))
     }
 
     /// Runs once on an event in which every field is present: what fails there for its types can never hold.
@@ -116,8 +126,9 @@ impl Condition {
         let scope = EventScope::new(&event);
         let mut context = root.new_inner_scope();
         context.set_variable_resolver(&scope);
-        let constant = !reads_variables(&self.program);
-        match self.program.execute(&context) {
+        let program = self.program()?;
+        let constant = !reads_variables(program);
+        match program.execute(&context) {
             Ok(Value::Bool(value)) => {
                 self.constant = constant.then_some(value);
                 Ok(())

@@ -30,7 +30,13 @@ pub(crate) fn event(line: &str) -> Result<Event, String> {
         format!("/usr/bin/{raw}")
     };
     let bytes: Vec<Vec<u8>> = argv.iter().map(|word| word.clone().into_bytes()).collect();
-    let subject = Subject { path: &path, path_raw: path.as_bytes(), argv: &bytes, interpreters: &[], unknown_format: false };
+    let subject = Subject {
+        path: &path,
+        path_raw: path.as_bytes(),
+        argv: &bytes,
+        interpreters: &[],
+        unknown_format: false,
+    };
     let script = enrich::script(&subject, &NoFiles).or_else(|| shell_body(basename(&path), &argv));
     let payload = enrich::payload(&subject).map(|path| String::from_utf8_lossy(&path).into_owned());
     let applet = enrich::applet(&subject);

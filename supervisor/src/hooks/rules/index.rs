@@ -37,10 +37,10 @@ impl Index {
     pub(super) fn candidates(&self, subjects: &[Subject<'_>]) -> Vec<usize> {
         let mut found = self.every.clone();
         for subject in subjects {
-            for key in std::iter::once(subject.name).chain(subject.path) {
+            for key in std::iter::once(subject.name).chain(subject.path.as_deref()) {
                 found.extend(self.literal.get(key).into_iter().flatten());
             }
-            let named = self.globs.iter().filter(|(glob, _)| glob.matches(subject.path, subject.name));
+            let named = self.globs.iter().filter(|(glob, _)| subject.matches(glob));
             found.extend(named.map(|(_, at)| at));
         }
         found.sort_unstable();

@@ -8,7 +8,6 @@ use super::condition::{ConditionError, ENGINE};
 use super::functions;
 use super::scope::FIELDS;
 use crate::event::{Ancestor, Event, Interpreter, Recipe};
-use crate::hooks::manifest::Scrutiny;
 
 /// CEL's own names for types, which may stand in `type(x) == string`.
 const TYPES: &[&str] = &[
@@ -26,13 +25,12 @@ const TYPES: &[&str] = &[
     "duration",
 ];
 
-pub(super) fn check(program: &Program, scrutiny: Scrutiny) -> Result<(), ConditionError> {
-    Walk { program, scrutiny }.visit(program.expression(), &mut Vec::new())
+pub(super) fn check(program: &Program) -> Result<(), ConditionError> {
+    Walk { program }.visit(program.expression(), &mut Vec::new())
 }
 
 struct Walk<'p> {
     program: &'p Program,
-    scrutiny: Scrutiny,
 }
 
 impl<'p> Walk<'p> {
@@ -54,9 +52,7 @@ impl<'p> Walk<'p> {
                 if !ENGINE.knows_function(&call.func_name) {
                     return Err(self.error(node, format!("no function \"{}\"", call.func_name)));
                 }
-                if self.scrutiny == Scrutiny::Full
-                    && let Some(pattern) = functions::pattern_of(call)
-                {
+                if let Some(pattern) = functions::pattern_of(call) {
                     functions::regex(pattern).map_err(|reason| self.error(node, reason))?;
                 }
                 call.target.iter().try_for_each(|target| self.visit(target, bound))?;

@@ -94,6 +94,36 @@ fn a_refusing_rule_sees_every_program_an_exec_is() {
 }
 
 #[test]
+fn a_refusing_rule_by_path_means_the_program_however_it_was_written() {
+    let judge = |rule: &str, path: &str, raw: &str, interpreter: Option<(&str, &str)>| {
+        let mut event = event("x").unwrap();
+        (event.path, event.path_raw, event.cwd) = (path.into(), raw.into(), "/usr/bin".into());
+        event.interpreters = interpreter
+            .map(|(raw, path)| Interpreter { raw: raw.into(), path: path.into(), arg: None })
+            .into_iter()
+            .collect();
+        said(set(&format!("rules: [{{deny: no, exe: {rule}}}]")).judge(&event))
+    };
+    let dash = "/usr/bin/dash";
+    for (rule, path, raw, interpreter) in [
+        ("/bin/sh", "/w/script", "./script", Some(("/bin/sh", dash))),
+        ("/usr/bin/sh", "/w/script", "./script", Some(("/bin/sh", dash))),
+        ("/bin/sh", dash, "/bin/sh", None),
+        ("/bin/sh", dash, "/usr/bin/sh", None),
+        ("/usr/bin/sh", dash, "/bin/sh", None),
+        ("/bin/dash", dash, "/usr/bin/sh", None),
+        ("/bin/sh", dash, "/bin/../bin//sh", None),
+        ("/bin/sh", dash, "./sh", None),
+        ("/bin/sh", dash, "../bin/sh", None),
+        ("\"/bin/d*\"", dash, "sh", None),
+    ] {
+        assert_eq!(judge(rule, path, raw, interpreter), "deny no", "{rule}: {path} {raw} {interpreter:?}");
+    }
+    assert_eq!(judge("/bin/sh", "/opt/sh", "/opt/sh", None), "none");
+    assert_eq!(judge("/bin/sh", "/usr/local/bin/sh", "/usr/local/bin/sh", None), "none");
+}
+
+#[test]
 fn a_passing_rule_trusts_only_what_the_kernel_resolved() {
     let set = set("rules: [{pass: reads, exe: [cat, /usr/bin/ls]}]\notherwise: {deny: not listed}");
     let judge = |line: &str, change: &dyn Fn(&mut Event)| {

@@ -1,3 +1,5 @@
+//! What is masked, and what must not be.
+
 #![expect(clippy::unwrap_used, reason = "a value that is missing is a failed test")]
 
 use super::*;

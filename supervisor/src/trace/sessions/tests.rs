@@ -1,3 +1,5 @@
+//! Session folders: where they are, and whose they may be.
+
 #![expect(clippy::unwrap_used, reason = "a test that cannot prepare its folder has failed")]
 
 use std::os::unix::fs::symlink;
@@ -16,7 +18,7 @@ fn a_session_is_a_private_folder_named_by_its_start() {
     assert_eq!(session.dir, root.join(&session.id));
     assert_eq!(session.trace_path, session.dir.join("trace.jsonl"));
     assert_eq!((mode(&root), mode(&session.dir), mode(&session.logs_dir)), (0o700, 0o700, 0o700));
-    assert_eq!(session.id.len(), "20261129T230401-4f9c2a".len());
+    assert_eq!(session.id.len(), "20261129T230401-4f9c2a07".len());
     assert!(session.id.starts_with("20"), "{}", session.id);
 }
 

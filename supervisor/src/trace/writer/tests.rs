@@ -1,3 +1,5 @@
+//! Records on disk: whole lines, whatever happens to the file or to us.
+
 #![expect(clippy::unwrap_used, reason = "a test that cannot prepare its files has failed")]
 
 use std::fs::Permissions;

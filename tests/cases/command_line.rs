@@ -1,0 +1,7 @@
+//! The verbs of the command line, as a user or a script meets them.
+
+mod broken_configurations;
+mod check;
+mod log;
+mod start;
+mod streams;
