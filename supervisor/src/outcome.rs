@@ -79,11 +79,6 @@ impl Tracker {
         state.pending.insert(event.seq, Admitted { event, since: Instant::now(), likely_errno });
     }
 
-    /// The exec was not let through after all.
-    pub fn withdraw(&self, seq: u64) {
-        self.state().pending.remove(&seq);
-    }
-
     /// What became of the exec.
     pub fn fate(&self, seq: u64, fate: Fate) {
         let by_us = Some("shellgate".to_owned());

@@ -101,7 +101,7 @@ impl Session {
                 self.memo.forget(attempt.target, &slot);
                 if slot.record() {
                     self.caller_gone(event, judgement);
-                } else {
+                } else if !slot.is_answered() {
                     self.tracker.fate(event.seq, Fate::Gone);
                 }
             }
@@ -145,7 +145,6 @@ impl Session {
             }
         };
         if first && let Err(error) = self.admit(&event, &answers, attempt) {
-            self.tracker.withdraw(seq);
             let refusal = Refusal {
                 hook: "trace".into(),
                 reason: "the trace cannot be written, and what is not recorded does not run".into(),
@@ -172,15 +171,17 @@ impl Session {
         true
     }
 
+    /// On disk first: what the kernel reports about the exec from now on comes after its record.
     fn admit(&self, event: &Event, answers: &[Answer], attempt: &Attempt) -> Result<(), String> {
         let event = Box::new(event.clone());
-        let likely_errno = (attempt.program.format == Format::Unknown).then_some(libc::ENOEXEC);
-        self.tracker.admit(event.clone(), likely_errno);
-        if let Err(error) = self.ledger.trace.write(&Record::Shell { event, answers: answers.to_vec() })
+        if let Err(error) =
+            self.ledger.trace.write(&Record::Shell { event: event.clone(), answers: answers.to_vec() })
             && self.trace_on_failure == OnFailure::Refuse
         {
             return Err(error.to_string());
         }
+        let likely_errno = (attempt.program.format == Format::Unknown).then_some(libc::ENOEXEC);
+        self.tracker.admit(event, likely_errno);
         self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
         self.ledger.counts.allowed.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -278,8 +279,8 @@ impl Session {
                 let event = Box::new(event);
                 let seq = event.seq;
                 self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
-                self.tracker.admit(event.clone(), None);
-                self.ledger.note(&Record::Shell { event, answers: judgement.answers });
+                self.ledger.note(&Record::Shell { event: event.clone(), answers: judgement.answers });
+                self.tracker.admit(event, None);
                 self.tracker.fate(seq, Fate::Gone);
             }
         }

@@ -117,7 +117,8 @@ impl Slot {
         sent
     }
 
-    fn is_answered(&self) -> bool {
+    /// Whether a reply has arrived; waits for one that is on its way.
+    pub(super) fn is_answered(&self) -> bool {
         *self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
