@@ -39,6 +39,8 @@ pub struct Launched {
     pub command: i32,
     pub reaper: i32,
     pub front: wire::Packets,
+    /// The front's pid; valid as long as we live before the farewell, since we die with it.
+    pub front_pid: i32,
     pub reports: reaper::Reports,
     go: OwnedFd,
     pub confined: command::Confined,
@@ -79,13 +81,14 @@ pub fn launch(
     match process::fork().map_err(LaunchError::system("fork the supervisor"))? {
         Fork::Parent { child } => {
             drop(supervisor_end);
+            let_go(plan, 0..=1)?;
             front::run(&front_end, child)
         }
         Fork::Child => {
             drop(front_end);
             match become_supervisor(plan, front_pid) {
                 Ok(parts) => {
-                    let launched = parts.with(supervisor_end);
+                    let launched = parts.with(supervisor_end, front_pid);
                     if let Err(reason) = supervise(&launched) {
                         launched.front.send(&wire::ToFront::Failed(reason));
                     }
@@ -107,9 +110,9 @@ struct Parts {
 }
 
 impl Parts {
-    fn with(self, front: wire::Packets) -> Launched {
+    fn with(self, front: wire::Packets, front_pid: i32) -> Launched {
         let Self { listener, command, reaper, reports, go, confined } = self;
-        Launched { listener, command, reaper, front, reports, go, confined }
+        Launched { listener, command, reaper, front, front_pid, reports, go, confined }
     }
 }
 
@@ -126,7 +129,8 @@ fn become_supervisor(plan: &Plan, front_pid: i32) -> Result<Parts, LaunchError> 
     let (ours, theirs) = command::hand_over_pair().map_err(LaunchError::nix("make the hand-over socket"))?;
     let (reaper, reports) = reaper::start(plan, &theirs)?;
     drop(theirs);
-    leave_the_terminal(plan)?;
+    nix::unistd::setsid().map_err(LaunchError::nix("leave the session"))?;
+    settle_down(plan)?;
     let (listener, confined) = command::take_listener(&ours)?;
     let Some(reaper::Report::Command { pid }) = reports.receive() else {
         return Err(LaunchError::Filter("the reaper ended during the start".into()));
@@ -134,10 +138,15 @@ fn become_supervisor(plan: &Plan, front_pid: i32) -> Result<Parts, LaunchError> 
     Ok(Parts { listener, command: pid, reaper, reports, go: ours, confined })
 }
 
-/// Holds none of the caller's pipes open and hears none of its terminal's signals. The command stays in the
-/// caller's session.
-fn leave_the_terminal(plan: &Plan) -> Result<(), LaunchError> {
-    nix::unistd::setsid().map_err(LaunchError::nix("leave the session"))?;
+/// For processes that outlive the moment: none of the caller's pipes is held open, and children can be waited
+/// for even when the caller ignores SIGCHLD.
+fn settle_down(plan: &Plan) -> Result<(), LaunchError> {
+    process::default_signal(libc::SIGCHLD).map_err(LaunchError::system("restore SIGCHLD"))?;
+    let_go(plan, 0..=2)
+}
+
+/// Whoever reads the other end of a pipe must see its end when the command closes it, not when we do.
+fn let_go(plan: &Plan, standard: std::ops::RangeInclusive<i32>) -> Result<(), LaunchError> {
     for fd in &plan.inherited {
         process::close_inherited(*fd);
     }
@@ -146,7 +155,7 @@ fn leave_the_terminal(plan: &Plan) -> Result<(), LaunchError> {
         .write(true)
         .open("/dev/null")
         .map_err(LaunchError::system("open /dev/null"))?;
-    for fd in 0..=2 {
+    for fd in standard {
         process::replace_standard_fd(null.as_fd(), fd)
             .map_err(LaunchError::system("redirect standard descriptors"))?;
     }

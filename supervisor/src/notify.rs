@@ -40,15 +40,14 @@ impl Listener {
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         // No notification has the id 0. An honest kernel says so; a policy that blocks the ioctl (AppArmor, an
         // outer seccomp filter) says something else, and then every exec would hang or fail.
-        match seccomp::id_valid(fd.as_fd(), 0) {
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
-            Err(error) => {
-                return Err(io::Error::new(
-                    error.kind(),
-                    format!("the seccomp listener was installed but its ioctls are blocked here: {error}"),
-                ));
-            }
-            Ok(()) => return Err(io::Error::other("the seccomp listener claims a notification that is not")),
+        let works = match seccomp::id_valid(fd.as_fd(), 0) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => seccomp::try_ioctls(fd.as_fd()),
+            Err(error) => Err(error),
+            Ok(()) => Err(io::Error::other("it claims a notification that is not")),
+        };
+        if let Err(error) = works {
+            let what = format!("the seccomp listener was installed but its ioctls are blocked here: {error}");
+            return Err(io::Error::new(error.kind(), what));
         }
         // Faster where it exists (6.6); nothing depends on it.
         let _ = seccomp::set_sync_wake_up(fd.as_fd());

@@ -44,6 +44,8 @@ struct State {
     running: HashMap<i32, Admitted>,
     /// Ends that were reported before the start: a short program outruns its own exec record.
     early: HashMap<i32, Exit>,
+    /// The first program that ran, from which everything else descends.
+    root: Option<Ancestor>,
 }
 
 impl State {
@@ -97,6 +99,9 @@ impl Tracker {
         let mut state = self.state();
         let Some(admitted) = state.pending.remove(&seq) else { return };
         let pid = admitted.event.pid;
+        if matches!(fate, Fate::Ran) {
+            state.root.get_or_insert_with(|| Ancestor { seq, path: admitted.event.path.clone() });
+        }
         let mut ended = Vec::new();
         // The kernel's point of no return lies before both: the program that ran here is gone. A later exec of
         // the process may have been reported first.
@@ -156,6 +161,11 @@ impl Tracker {
         let event = &starting.or_else(|| state.running.get(&pid))?.event;
         let own = Ancestor { seq: event.seq, path: event.path.clone() };
         Some(std::iter::once(own).chain(event.ancestry.iter().cloned()).collect())
+    }
+
+    /// The tree's first program.
+    pub fn root(&self) -> Option<Ancestor> {
+        self.state().root.clone()
     }
 
     /// Waits until everything has ended, at most `patience`; what has not by then is reported as unknown.

@@ -7,10 +7,11 @@
 mod judge;
 mod memo;
 mod refusal;
+mod release;
 mod tree;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
 use std::thread;
 use std::time::Duration;
 
@@ -101,6 +102,8 @@ struct Session {
     /// Looks on where the seal does not see an exec fail.
     witness: Option<PtraceSeal>,
     memo: memo::Memo,
+    /// Held for reading from a judgement's end to its reply; for writing when the session ends.
+    open: RwLock<()>,
     last_seq: AtomicU64,
     env: crate::config::EventEnv,
     trace_on_failure: OnFailure,
@@ -174,6 +177,7 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         seal,
         witness,
         memo: memo::Memo::default(),
+        open: RwLock::default(),
         last_seq: AtomicU64::new(0),
         env: setup.config.event_env,
         trace_on_failure: setup.config.trace.on_failure,
@@ -250,13 +254,25 @@ fn banner(started: &Record) {
 
 impl Running {
     fn until_deserted(self, launched: &Launched) {
-        tree::watch(&self, launched);
-        // Every process is gone. What is still on its way: answers, exit records, observers.
-        if let Err(error) = self.served.wait() {
-            tracing::error!("the listener failed: {error}");
-        }
-        tree::hear_the_rest(&self, launched);
-        self.session.tracker.close(OUTCOME_GRACE);
+        let end = tree::watch(&self, launched);
+        let (outcome_grace, farewell) = match end {
+            tree::End::Deserted => {
+                // Every process is gone. What is still on its way: answers, exit records, observers.
+                self.served.wait();
+                tree::hear_the_rest(&self, launched);
+                (OUTCOME_GRACE, ToFront::Farewell)
+            }
+            tree::End::Told => (Duration::ZERO, ToFront::Farewell),
+            tree::End::Broken(reason) => {
+                tracing::error!("{reason}");
+                let told = format!("{reason}; no further program can be started");
+                (Duration::ZERO, ToFront::Failed(told))
+            }
+        };
+        // Whoever is about to record and reply comes first, and nobody does after us: the lock is kept, callers
+        // wait in the kernel, and our end closes the listener on them.
+        std::mem::forget(self.session.open.write());
+        self.session.tracker.close(outcome_grace);
         let ledger = &self.session.ledger;
         let undelivered = self.session.observers.drain(OBSERVER_GRACE);
         if undelivered > 0 {
@@ -264,6 +280,6 @@ impl Running {
             ledger.note(&Record::Gap { lost: undelivered, what: "events for observer hooks".into() });
         }
         ledger.note(&Record::SessionEnd { totals: ledger.counts.totals() });
-        launched.front.send(&ToFront::Farewell);
+        launched.front.send(&farewell);
     }
 }

@@ -11,6 +11,7 @@ pub mod pidfd;
 pub mod process;
 pub mod ring;
 pub mod seccomp;
+pub mod startup;
 
 use std::io;
 

@@ -6,14 +6,18 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
+use nix::sys::stat::Mode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::live::Live;
 use crate::need::{PATH, is_root};
-use crate::program::shellgate;
+use crate::program::{program, shellgate};
 use crate::ran::Ran;
-use crate::watched::{self, Finished};
+use crate::terminal::Terminal;
+use crate::watched::{self, Finished, Watched};
 
 /// Nobody, for cases that root runs as an ordinary user.
 const NOBODY: u32 = 65534;
@@ -21,13 +25,13 @@ const NOBODY: u32 = 65534;
 /// A case that has not run yet. Everything it makes is in a folder of its own: `work` is the cwd of the run.
 #[derive(Debug)]
 pub struct Gate {
-    dir: TempDir,
+    dir: Arc<TempDir>,
     root: PathBuf,
     env: Vec<(OsString, OsString)>,
     stdin: Option<Vec<u8>>,
-    options: Vec<&'static str>,
     as_user: bool,
     lingers: bool,
+    options: Vec<&'static str>,
 }
 
 impl Gate {
@@ -40,13 +44,13 @@ impl Gate {
             fs::create_dir(root.join(folder)).expect("the case's folder is writable");
         }
         let gate = Self {
-            dir,
+            dir: Arc::new(dir),
             root,
             env: Vec::new(),
             stdin: None,
-            options: Vec::new(),
             as_user: false,
             lingers: false,
+            options: Vec::new(),
         };
         let config = config.replace("{work}", gate.work().to_str().expect("a temporary path is text"));
         fs::write(gate.config(), config).expect("the case's folder is writable");
@@ -85,6 +89,37 @@ impl Gate {
             "version: 1\ncapabilities: {{shell: {{allow: [\"*\"]}}}}\nhooks:\n  - name: guard\n    \
              binding: on-shell\n    commit_policy: deny\n    rules:\n{rules}    otherwise: {otherwise}\n"
         ))
+    }
+
+    /// With a policy hook called `guard` that is a shell script with this body. It has the event in `$event`, and
+    /// no objection unless it says otherwise with a whole answer and an exit of its own.
+    pub fn with_hook(body: &str) -> Self {
+        let gate = Self::with_config(
+            "version: 1\ncapabilities: {shell: {allow: [\"*\"]}}\nhooks:\n  - name: guard\n    binding: on-shell\n    \
+             commit_policy: deny\n    command: [\"{work}/../hook\"]\n    timeout: 60s\n",
+        );
+        let body = body.replace("{work}", gate.work().to_str().expect("a temporary path is text"));
+        let hook = gate.root.join("hook");
+        let text = format!("#!/bin/sh\nIFS= read -r event\n{body}\necho '{{\"verdict\":\"none\"}}'\n");
+        fs::write(&hook, text).expect("the case's folder is writable");
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("our own file");
+        gate
+    }
+
+    /// With a policy hook that has no objection, but says so for programs of this name only once the pipe `go` of
+    /// the work folder is written to. Until then `asked` holds its pid.
+    pub fn holding(name: &str) -> Self {
+        let hold = "echo $$ >> {work}/asked; read go < {work}/go";
+        Self::with_hook(&format!("case $event in *'\"name\":\"{name}\"'*) {hold};; esac")).pipe("go")
+    }
+
+    /// A named pipe in the work folder: who reads it waits without executing anything.
+    #[must_use]
+    pub fn pipe(self, name: &str) -> Self {
+        let path = self.work().join(name);
+        nix::unistd::mkfifo(&path, Mode::S_IRWXU).expect("the work folder is writable");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("our own file");
+        self
     }
 
     /// The folder the case runs in, canonical.
@@ -176,14 +211,67 @@ impl Gate {
 
     /// Runs a command under the gate, headless.
     pub fn run<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Ran {
-        let session = self.session();
         let mut command = self.command(shellgate());
-        command.args(["run", "--headless", "--workdir"]).arg(&session).arg("-c").arg(self.config());
-        command.args(&self.options).arg("--");
-        command.args(words);
+        command.args(self.run_words()).args(words);
         let finished = watched::run(&mut command, self.stdin.clone(), &self.mark());
-        let work = self.work();
-        Ran::new(&finished, self.dir, work, &session, self.lingers)
+        self.ran(&finished)
+    }
+
+    /// Starts a command under the gate.
+    pub fn start<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Live {
+        let mut command = self.command(shellgate());
+        command.args(self.run_words()).args(words);
+        let run = Watched::start(&mut command, self.stdin.clone(), &self.mark());
+        Live::new(run, self)
+    }
+
+    /// Runs a program bare that is given the command line of a gated run of `words` as its arguments.
+    pub fn run_by<W: AsRef<OsStr>>(self, caller: &[&OsStr], words: impl IntoIterator<Item = W>) -> Ran {
+        let mut command = self.command(caller[0]);
+        command.args(&caller[1..]).arg(shellgate()).args(self.run_words()).args(words);
+        let finished = watched::run(&mut command, self.stdin.clone(), &self.mark());
+        self.ran(&finished)
+    }
+
+    /// An interactive bash with job control on a terminal of its own, in which `gate COMMAND` is a gated run.
+    pub fn terminal(self) -> Terminal {
+        let quoted = |word: &OsStr| format!("'{}'", word.to_str().expect("a path that is text"));
+        let words: Vec<_> = self.run_words().iter().map(|word| quoted(word)).collect();
+        let alias = format!("alias gate=\"{} {}\"", quoted(shellgate().as_os_str()), words.join(" "));
+        let rc = self.file(".rc", format!("PS1='@ '; unset HISTFILE; {alias}\n"));
+        let mut command = rc.command(program("lead"));
+        command.args(["bash", "--noprofile", "--noediting", "--rcfile", ".rc", "-i"]);
+        command.env("TERM", "dumb");
+        Terminal::new(command, rc)
+    }
+
+    /// A gated command that leads the session of a terminal of its own.
+    pub fn lead<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Terminal {
+        let mut command = self.command(program("lead"));
+        command.arg(shellgate()).args(self.run_words()).args(words);
+        Terminal::new(command, self)
+    }
+
+    /// A shell's words for another gated run in a session folder of this name, inside this one.
+    pub fn shellgate_words(&self, session: &str) -> String {
+        let (binary, config) = (shellgate().display(), self.config());
+        format!("{binary} run --workdir {} -c {} --", self.root.join(session).display(), config.display())
+    }
+
+    fn run_words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = ["run", "--headless", "--workdir"].map(Into::into).into();
+        words.extend([self.session().into(), "-c".into(), self.config().into()]);
+        words.extend(self.options.iter().map(Into::into));
+        words.push("--".into());
+        words
+    }
+    pub(crate) fn trace(&self) -> PathBuf {
+        self.session().join("trace.jsonl")
+    }
+
+    #[track_caller]
+    pub(crate) fn ran(&self, finished: &Finished) -> Ran {
+        Ran::new(finished, Arc::clone(&self.dir), self.work(), &self.session(), self.lingers)
     }
 
     /// Runs `shellgate` itself with these words, in the same place, without a configuration of its own.
@@ -201,7 +289,7 @@ impl Gate {
         watched::run(&mut command, self.stdin.clone(), &self.mark())
     }
 
-    fn mark(&self) -> String {
+    pub(crate) fn mark(&self) -> String {
         self.root.display().to_string()
     }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,11 +29,17 @@ pub struct Ran {
     /// The folder the case ran in.
     pub work: PathBuf,
     /// Kept until the assertions are done.
-    pub dir: TempDir,
+    pub dir: Arc<TempDir>,
 }
 
 impl Ran {
-    pub(crate) fn new(done: &Finished, dir: TempDir, work: PathBuf, session: &Path, lingers: bool) -> Self {
+    pub(crate) fn new(
+        done: &Finished,
+        dir: Arc<TempDir>,
+        work: PathBuf,
+        session: &Path,
+        lingers: bool,
+    ) -> Self {
         let trace = session.join("trace.jsonl");
         let start = Instant::now();
         // A configuration that was not accepted starts no session.
@@ -236,7 +243,7 @@ impl Ran {
 }
 
 /// The records that are whole; the last one may still be on its way.
-fn read(trace: &Path) -> Vec<Value> {
+pub(crate) fn read(trace: &Path) -> Vec<Value> {
     let text = fs::read_to_string(trace).unwrap_or_default();
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 /// How long an orphan may keep our end of stdout or stderr open after the command ended.
 const DRAIN: Duration = Duration::from_secs(2);
 /// Marks every process of a run, so that the watchdog finds those that are nobody's children any more.
-const MARK: &str = "SHELLGATE_TEST_RUN";
+pub(crate) const MARK: &str = "SHELLGATE_TEST_RUN";
 
 /// How a command ended and what it wrote.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,33 +36,80 @@ impl Finished {
     }
 }
 
+/// A command that runs. One that is let go of without waiting is killed, with what it left behind.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    child: Child,
+    mark: String,
+    stdout: Collected,
+    stderr: Collected,
+    status: Option<ExitStatus>,
+    start: Instant,
+}
+
 /// Runs it to its end. `mark` tells this run from all others.
 pub(crate) fn run(command: &mut Command, stdin: Option<Vec<u8>>, mark: &str) -> Finished {
-    let input = if stdin.is_some() { Stdio::piped() } else { Stdio::null() };
-    command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).env(MARK, mark);
-    let mut child = command.spawn().expect("the command starts");
-    if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), stdin) {
-        // Who does not read its stdin makes this fail, which is none of our business.
-        thread::spawn(move || drop(pipe.write_all(&bytes)));
+    Watched::start(command, stdin, mark).finish()
+}
+
+impl Watched {
+    pub(crate) fn start(command: &mut Command, stdin: Option<Vec<u8>>, mark: &str) -> Self {
+        let input = if stdin.is_some() { Stdio::piped() } else { Stdio::null() };
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).env(MARK, mark);
+        let mut child = command.spawn().expect("the command starts");
+        if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), stdin) {
+            // Who does not read its stdin makes this fail, which is none of our business.
+            thread::spawn(move || drop(pipe.write_all(&bytes)));
+        }
+        let stdout = Collected::start(child.stdout.take().expect("stdout is piped"));
+        let stderr = Collected::start(child.stderr.take().expect("stderr is piped"));
+        Self { child, mark: mark.to_owned(), stdout, stderr, status: None, start: Instant::now() }
     }
-    let stdout = Collected::start(child.stdout.take().expect("stdout is piped"));
-    let stderr = Collected::start(child.stderr.take().expect("stderr is piped"));
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("our own child can be waited for") {
-            break status;
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
+    pub(crate) fn stdout_so_far(&self) -> String {
+        String::from_utf8_lossy(&self.stdout.so_far()).into_owned()
+    }
+
+    /// Whether stdout was closed by everybody who had it.
+    pub(crate) fn stdout_ended(&self) -> bool {
+        self.stdout.reader.is_finished()
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().expect("our own child can be waited for");
         }
-        if start.elapsed() > PATIENCE {
-            end_all(mark);
-            child.wait().expect("our own child can be waited for");
-            let (stdout, stderr) = (stdout.bytes(), stderr.bytes());
-            let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-            panic!("{command:?} hangs\n--- stdout\n{stdout}\n--- stderr\n{stderr}");
+        self.status.is_some()
+    }
+
+    pub(crate) fn finish(mut self) -> Finished {
+        while !self.has_ended() {
+            if self.start.elapsed() > PATIENCE {
+                end_all(&self.mark);
+                let (stdout, stderr) = (self.stdout.bytes(), self.stderr.bytes());
+                let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+                panic!("process {} hangs\n--- stdout\n{stdout}\n--- stderr\n{stderr}", self.pid());
+            }
+            thread::sleep(Duration::from_millis(2));
         }
-        thread::sleep(Duration::from_millis(2));
-    };
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().expect("no code means a signal"));
-    Finished { code, stdout: stdout.bytes(), stderr: stderr.bytes() }
+        let status = self.status.expect("it has ended");
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().expect("no code means a signal"));
+        Finished { code, stdout: self.stdout.bytes(), stderr: self.stderr.bytes() }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            end_all(&self.mark);
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
 }
 
 /// Kills every process that carries the mark.
@@ -80,6 +127,7 @@ pub(crate) fn end_all(mark: &str) {
     }
 }
 
+#[derive(Debug)]
 struct Collected {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
@@ -104,6 +152,10 @@ impl Collected {
         while !self.reader.is_finished() && start.elapsed() < DRAIN {
             thread::sleep(Duration::from_millis(1));
         }
+        self.so_far()
+    }
+
+    fn so_far(&self) -> Vec<u8> {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -15,7 +15,7 @@ use nix::sys::socket::{
 use serde::{Deserialize, Serialize};
 
 use super::{LaunchError, Plan, filter};
-use crate::sys::{process, seccomp};
+use crate::sys::{process, seccomp, startup};
 
 /// Exit status when the first command may not run.
 const REFUSED: u8 = 126;
@@ -217,10 +217,12 @@ fn wait_for_word(socket: &OwnedFd) -> bool {
     }
 }
 
-/// The command starts with the caller's signal mask and, for SIGPIPE, the default that the Rust runtime took
-/// away; every other disposition is still the caller's.
+/// The command starts with the caller's signal mask and with its disposition of SIGPIPE, which the Rust runtime
+/// changed; every other disposition is still the caller's.
 fn restore_signals(plan: &Plan) -> Result<(), LaunchError> {
-    process::default_sigpipe().map_err(LaunchError::system("restore SIGPIPE"))?;
+    if !startup::sigpipe_was_ignored() {
+        process::default_signal(libc::SIGPIPE).map_err(LaunchError::system("restore SIGPIPE"))?;
+    }
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&plan.signal_mask), None)
         .map_err(LaunchError::nix("restore the signal mask"))
 }

@@ -1,12 +1,13 @@
-//! The front: what the caller started and waits for. It mirrors the command's stops and its end, passes on
-//! signals that were sent to it alone, and otherwise stays out of the way of the terminal.
+//! The front: what the caller started and waits for. It ends as the command ends, passes on signals that were
+//! sent to it alone, and otherwise stays out of the way of the terminal. The supervisor stops and continues it
+//! together with the command.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{self, SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid, getpgrp, tcgetpgrp, tcsetpgrp};
 
 use super::LaunchError;
 use super::wire::{Packets, ToFront};
@@ -15,73 +16,119 @@ use crate::sys::pidfd;
 /// Exit status when shellgate itself failed.
 pub const FAILED: u8 = 125;
 
+struct Command {
+    pid: i32,
+    handle: OwnedFd,
+}
+
 pub(super) fn run(supervisor: &Packets, supervisor_pid: i32) -> Result<u8, LaunchError> {
     let signals = SignalFd::with_flags(&SigSet::all(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .map_err(LaunchError::nix("read signals from a descriptor"))?;
-    let mut command = None;
+    let mut command: Option<Command> = None;
     let mut status = None;
     loop {
-        let mut ready = [
-            PollFd::new(supervisor.as_fd(), PollFlags::POLLIN),
-            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-        ];
-        match poll(&mut ready, PollTimeout::NONE) {
-            Ok(_) | Err(nix::Error::EINTR) => {}
-            Err(errno) => return Err(LaunchError::nix("wait for the supervisor")(errno)),
-        }
-        let heard = |at: usize| ready[at].revents().is_some_and(|events| !events.is_empty());
-        let (from_supervisor, from_signals) = (heard(0), heard(1));
+        let (from_supervisor, from_signals) = wait_for(supervisor.as_fd(), &signals)?;
         if from_signals {
             while let Ok(Some(info)) = signals.read_signal() {
-                if let Some(command) = &command {
+                if let Some(command) = &command
+                    && info.ssi_pid != supervisor_pid as u32
+                {
                     pass_on(command, &info);
                 }
             }
         }
         if from_supervisor {
             match supervisor.receive() {
-                Some(ToFront::Started { command: pid }) => command = pidfd::open(pid).ok(),
+                Some(ToFront::Started { command: pid }) => {
+                    command = pidfd::open(pid).ok().map(|handle| Command { pid, handle });
+                }
                 Some(ToFront::Failed(reason)) => {
                     eprintln!("shellgate: {reason}");
                     return Ok(FAILED);
                 }
-                Some(ToFront::Stopped { .. }) => stop_ourselves(),
                 Some(ToFront::Ended { status: ended }) => status = Some(ended),
                 Some(ToFront::Farewell) => return Ok(status.map_or(FAILED, exit_status)),
                 None => {
-                    return Ok(orphaned(command.as_ref(), status, supervisor_pid));
+                    eprintln!(
+                        "shellgate: the supervisor (pid {supervisor_pid}) ended; no further program can be started"
+                    );
+                    return match (command, status) {
+                        (Some(command), None) => orphaned(&command, &signals),
+                        _ => Ok(FAILED),
+                    };
                 }
             }
         }
     }
 }
 
+fn wait_for(other: std::os::fd::BorrowedFd<'_>, signals: &SignalFd) -> Result<(bool, bool), LaunchError> {
+    let mut ready = [PollFd::new(other, PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut ready, PollTimeout::NONE) {
+        Ok(_) => {}
+        Err(nix::Error::EINTR) => return Ok((false, false)),
+        Err(errno) => return Err(LaunchError::nix("wait for the supervisor")(errno)),
+    }
+    let heard = |at: usize| ready[at].revents().is_some_and(|events| !events.is_empty());
+    Ok((heard(0), heard(1)))
+}
+
 /// The supervisor died. Nothing can be executed any more (the kernel answers ENOSYS); what runs is waited for
 /// so that the terminal comes back in order.
-fn orphaned(command: Option<&std::os::fd::OwnedFd>, status: Option<i32>, supervisor: i32) -> u8 {
-    eprintln!("shellgate: the supervisor (pid {supervisor}) ended; no further program can be started");
-    if let (Some(command), None) = (command, status) {
-        let mut ready = [PollFd::new(command.as_fd(), PollFlags::POLLIN)];
-        while poll(&mut ready, PollTimeout::NONE) == Err(nix::Error::EINTR) {}
+fn orphaned(command: &Command, signals: &SignalFd) -> Result<u8, LaunchError> {
+    loop {
+        let (ended, from_signals) = wait_for(command.handle.as_fd(), signals)?;
+        if ended {
+            return Ok(FAILED);
+        }
+        while from_signals && let Ok(Some(info)) = signals.read_signal() {
+            let stops = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].contains(&(info.ssi_signo as i32));
+            if stops && !sent_by_a_process(&info) {
+                // Nobody else stops us with the command any more.
+                let _ = signal::kill(Pid::this(), Signal::SIGSTOP);
+            }
+            pass_on(command, &info);
+        }
     }
-    FAILED
 }
 
-/// A signal from the terminal has reached the command as well (it is in our process group); one that a
+fn sent_by_a_process(info: &siginfo) -> bool {
+    info.ssi_code <= 0
+}
+
+/// A signal from the terminal has reached the command as well when it is in our process group; one that a
 /// process sent to us reached only us.
-fn pass_on(command: &std::os::fd::OwnedFd, info: &siginfo) {
-    let sent_by_a_process = info.ssi_code <= 0;
+fn pass_on(command: &Command, info: &siginfo) {
     let signal = info.ssi_signo as i32;
     let ours_alone = matches!(signal, libc::SIGCHLD | libc::SIGPIPE | libc::SIGTTIN | libc::SIGTTOU);
-    if sent_by_a_process && !ours_alone {
-        let _ = pidfd::send_signal(command.as_fd(), signal);
+    // The kernel tells the hang-up of a terminal to its session's leader alone, with a SIGCONT in case it was
+    // stopped. If that is us, it would have been the command.
+    let hangs_up =
+        || matches!(signal, libc::SIGHUP | libc::SIGCONT) && nix::unistd::getsid(None) == Ok(Pid::this());
+    if !ours_alone && (sent_by_a_process(info) || hangs_up()) {
+        if signal == libc::SIGCONT {
+            hand_the_terminal_over(command);
+        }
+        let _ = pidfd::send_signal(command.handle.as_fd(), signal);
     }
 }
 
-/// The shell that started us must see its job stop. Execution continues here after its SIGCONT, which the
-/// command receives too: by its own membership of the group, or passed on.
-fn stop_ourselves() {
-    let _ = signal::kill(Pid::this(), Signal::SIGSTOP);
+/// A shell that continues its job in the foreground gives the terminal to the job's process group, which is ours.
+/// A command with job control of its own was stopped in another, and had it there.
+fn hand_the_terminal_over(command: &Command) {
+    let stopped = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", command.pid)).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    };
+    if let Ok(theirs) = getpgid(Some(Pid::from_raw(command.pid)))
+        && theirs != getpgrp()
+        && stopped()
+        && let Ok(terminal) = std::fs::File::open("/dev/tty")
+        && tcgetpgrp(&terminal) == Ok(getpgrp())
+    {
+        // Refused when the group is not of our session; then there is nothing to hand over.
+        let _ = tcsetpgrp(&terminal, theirs);
+    }
 }
 
 /// What the caller sees: the command's own code, or 128 + n for signal n.

@@ -6,9 +6,10 @@
 
 use std::os::fd::OwnedFd;
 
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::{LaunchError, Plan, command, leave_the_terminal, wire};
+use super::{LaunchError, Plan, command, settle_down, wire};
 use crate::sys::process::{self, Fork};
 
 /// What the reaper tells the supervisor.
@@ -16,8 +17,10 @@ use crate::sys::process::{self, Fork};
 pub enum Report {
     /// The command's process exists.
     Command { pid: i32 },
-    /// A child was stopped by this signal.
-    Stopped { pid: i32, signal: i32 },
+    /// A child was stopped.
+    Stopped { pid: i32 },
+    /// A stopped child goes on.
+    Continued { pid: i32 },
     /// A child, the command or an orphan of the tree, ended; a wait status.
     Ended { pid: i32, status: i32, user_us: u64, system_us: u64, max_rss_kib: u64 },
 }
@@ -66,10 +69,15 @@ fn become_reaper(plan: &Plan, hand_over: &OwnedFd, supervisor: &wire::Packets) -
         Fork::Child => process::exit_now(i32::from(command::become_command(plan, hand_over))),
         Fork::Parent { child } => child,
     };
-    leave_the_terminal(plan)?;
+    // Out of the way of the terminal's signals and of those sent to the job, but in the caller's session: a
+    // process group is orphaned, and cannot be stopped from the keyboard, unless a parent stands in another group
+    // of the same session.
+    nix::unistd::setpgid(Pid::from_raw(0), Pid::from_raw(0))
+        .map_err(LaunchError::nix("leave the process group"))?;
+    settle_down(plan)?;
     supervisor.send(&Report::Command { pid: child });
     loop {
-        match process::wait(-1, libc::WUNTRACED) {
+        match process::wait(-1, libc::WUNTRACED | libc::WCONTINUED) {
             Ok(Some(waited)) => supervisor.send(&report(waited)),
             Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
             // ECHILD: the tree is empty.
@@ -81,7 +89,9 @@ fn become_reaper(plan: &Plan, hand_over: &OwnedFd, supervisor: &wire::Packets) -
 fn report(waited: process::Waited) -> Report {
     let process::Waited { pid, status, user_us, system_us, max_rss_kib } = waited;
     if libc::WIFSTOPPED(status) {
-        Report::Stopped { pid, signal: libc::WSTOPSIG(status) }
+        Report::Stopped { pid }
+    } else if libc::WIFCONTINUED(status) {
+        Report::Continued { pid }
     } else {
         Report::Ended { pid, status, user_us, system_us, max_rss_kib }
     }

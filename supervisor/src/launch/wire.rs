@@ -12,10 +12,8 @@ use serde::{Deserialize, Serialize};
 pub enum ToFront {
     /// The command's process waits to be executed; this is its pid.
     Started { command: i32 },
-    /// Nothing was executed; the reason.
+    /// Nothing was executed, or nothing more will be; the reason.
     Failed(String),
-    /// The command was stopped by this signal.
-    Stopped { signal: i32 },
     /// The command ended; a wait status.
     Ended { status: i32 },
     /// The front may go: either all is over, or what still runs stays supervised.

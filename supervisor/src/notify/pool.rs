@@ -3,10 +3,13 @@
 //! occupies one thread and delays no other process; when every thread is occupied, further callers wait in the
 //! kernel, where nothing runs.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::{Listener, Notification};
 
@@ -27,6 +30,8 @@ struct Pool {
     threads: AtomicUsize,
     ended: Mutex<Option<std::io::Result<()>>>,
     end: Condvar,
+    /// Readable once `ended` is set.
+    signal: EventFd,
 }
 
 /// A running pool.
@@ -43,6 +48,7 @@ pub fn serve(listener: Arc<Listener>, handler: Box<Handler>) -> std::io::Result<
         threads: AtomicUsize::new(0),
         ended: Mutex::new(None),
         end: Condvar::new(),
+        signal: EventFd::from_flags(EfdFlags::EFD_CLOEXEC)?,
     });
     // Two from the start, so that the first exec does not pay for a thread.
     spawn(&pool)?;
@@ -51,13 +57,30 @@ pub fn serve(listener: Arc<Listener>, handler: Box<Handler>) -> std::io::Result<
 }
 
 impl Served {
+    /// Readable when no more notifications are received.
+    pub fn ended(&self) -> BorrowedFd<'_> {
+        self.0.signal.as_fd()
+    }
+
+    /// Whether that is so because no process is left.
+    pub fn is_deserted(&self) -> bool {
+        matches!(*self.0.ended.lock().unwrap_or_else(PoisonError::into_inner), Some(Ok(())))
+    }
+
+    /// Why none are received although a tree may be there. The callers wait in the kernel until the listener is
+    /// closed, which means until this process ends.
+    pub fn failure(&self) -> Option<String> {
+        let ended = self.0.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.as_ref()?.as_ref().err().map(ToString::to_string)
+    }
+
     /// Waits until no process is left under the filter and every answer has been given.
-    pub fn wait(&self) -> std::io::Result<()> {
+    pub fn wait(&self) {
         let mut ended = self.0.ended.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let busy = self.0.threads.load(Ordering::SeqCst) > self.0.idle.load(Ordering::SeqCst);
             if ended.is_some() && !busy {
-                return ended.take().unwrap_or(Ok(()));
+                return;
             }
             ended = self.0.end.wait(ended).unwrap_or_else(PoisonError::into_inner);
         }
@@ -107,6 +130,7 @@ fn finish(pool: &Pool, how: std::io::Result<()>) {
     if ended.is_none() {
         *ended = Some(how);
     }
+    let _ = pool.signal.write(1);
     // This thread stays counted as idle and as existing: it is not busy.
     pool.end.notify_all();
 }

@@ -124,7 +124,9 @@ impl Attached {
         }
         let returned = process::ptrace_syscall_result(waited.pid).ok();
         // A job-control stop takes effect again once we are gone; a signal on its way in must be passed on.
-        let _ = process::ptrace_detach(waited.pid, if event == 0 { signal } else { 0 });
+        if !let_go(waited.pid, if event == 0 { signal } else { 0 }) {
+            return Fate::Gone;
+        }
         match returned {
             // It may have gone on to another call before it stopped.
             Some((number, value)) if filter::is_exec(number) => match -value {
@@ -139,16 +141,14 @@ impl Attached {
 
     fn verify(&self, pid: i32) -> Fate {
         if self.holds(pid).unwrap_or(false) {
-            // Detaching from a stopped tracee fails only when it is gone.
-            return match process::ptrace_detach(pid, 0) {
-                Ok(()) => Fate::Ran,
-                Err(_) => Fate::Gone,
-            };
+            return if let_go(pid, 0) { Fate::Ran } else { Fate::Gone };
         }
-        // Still stopped before its first instruction. SIGKILL is delivered whether or not it stays traced.
+        // What is read of a process that somebody has killed meanwhile is no longer the kernel's copy.
+        let stands_still = is_in_a_tracing_stop(pid);
+        // Before its first instruction. SIGKILL is delivered whether or not it stays traced.
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
-        let _ = process::wait(pid, WAIT);
-        Fate::Killed
+        await_end(pid);
+        if stands_still { Fate::Killed } else { Fate::Gone }
     }
 
     fn holds(&self, pid: i32) -> io::Result<bool> {
@@ -169,14 +169,34 @@ impl Drop for Attached {
             return;
         }
         let (tid, pid) = (self.expectation.target.tid, self.expectation.target.pid);
-        if process::ptrace_interrupt(tid).is_ok()
-            && let Some(waited) = wait_for(tid, pid)
+        // Fails when it is gone, but its end has to be waited for all the same.
+        let _ = process::ptrace_interrupt(tid);
+        if let Some(waited) = wait_for(tid, pid)
             && libc::WIFSTOPPED(waited.status)
         {
             let signal = if waited.status >> 16 == 0 { libc::WSTOPSIG(waited.status) } else { 0 };
-            let _ = process::ptrace_detach(waited.pid, signal);
+            let_go(waited.pid, signal);
         }
     }
+}
+
+/// Detaches from a stopped tracee. False when it was killed meanwhile; then the tracer has to take note of its
+/// end, or its own parent would wait for that for ever.
+fn let_go(pid: i32, signal: i32) -> bool {
+    let detached = process::ptrace_detach(pid, signal).is_ok();
+    if !detached {
+        await_end(pid);
+    }
+    detached
+}
+
+fn await_end(pid: i32) {
+    while wait_for(pid, pid).is_some_and(|waited| libc::WIFSTOPPED(waited.status)) {}
+}
+
+fn is_in_a_tracing_stop(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('t'))
 }
 
 /// The next report about our tracee under either of its ids: a thread's own vanishes when it takes over the

@@ -1,7 +1,6 @@
 //! One notification, from capture to reply. Every early return leaves the notification answered or dropped,
 //! and a dropped one refuses.
 
-use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -9,34 +8,16 @@ use procfs::process::{ProcState, Process};
 
 use super::memo::Claim;
 use super::{Session, refusal};
-use crate::capture::program::Format;
 use crate::capture::{self, Attempt, CaptureError, Captured};
-use crate::config::OnFailure;
 use crate::enrich::describe::{self, Context};
 use crate::event::{Ancestor, Event};
 use crate::hooks::{Answer, Defect, Judgement, Refusal, Verdict};
-use crate::notify::{Notification, Sent, Target};
-use crate::seal::{Armed, Expectation, Fate, Seal, predict};
+use crate::notify::{Notification, Target};
+use crate::seal::Fate;
 use crate::trace::Record;
 
 /// How far up the process tree an exec's origin is looked for.
 const MOST_ANCESTORS: usize = 64;
-
-/// A sealed exec, with a tracer looking on where its failure would not be seen otherwise.
-struct Sealed {
-    armed: Box<dyn Armed>,
-    witness: Option<Box<dyn Armed>>,
-}
-
-impl Sealed {
-    fn settle(self) -> Fate {
-        match self.witness.map(Armed::settle) {
-            // The promise is taken back with `armed`: it was not used and never will be.
-            Some(Fate::Failed { errno }) => Fate::Failed { errno },
-            Some(Fate::Ran | Fate::Killed | Fate::Gone | Fate::Pending) | None => self.armed.settle(),
-        }
-    }
-}
 
 impl Session {
     pub(super) fn handle(&self, notification: Notification) {
@@ -61,6 +42,7 @@ impl Session {
             // What was read belongs to nobody any more.
             return;
         }
+        let _open = self.open.read();
         let seq = self.next_seq();
         let event = describe::unreadable(&self.id, seq, notification.tid, &error.to_string());
         let target = Target { tid: notification.tid, pid: notification.tid };
@@ -78,112 +60,50 @@ impl Session {
             return;
         }
         let claim = self.memo.claim(attempt);
-        let (event, judgement) = match claim {
+        let (slot, (event, judgement)) = match claim {
             // A signal interrupted the wait and the same call came again: it has been judged, or is being.
-            Claim::Theirs(judged) => match judged.wait(&|| notification.is_live()) {
-                Some(judged) => judged,
+            Claim::Theirs(slot) => match slot.wait(&|| notification.is_live()) {
+                Some(judged) => (slot, judged),
                 None => return,
             },
-            Claim::Ours(slot) => {
+            Claim::Ours { slot, abandoned } => {
+                if let Some(seq) = abandoned {
+                    self.tracker.fate(seq, Fate::Gone);
+                }
                 let event = self.describe(attempt);
                 let judgement = self.gate.judge(&event, &|| is_wanted(&notification, attempt.target));
                 slot.fill((event.clone(), judgement.clone()));
-                (event, judgement)
+                (slot, (event, judgement))
             }
         };
+        let open = self.open.read();
         if !notification.is_live() {
             if !exists(attempt.target) {
-                self.memo.forget(attempt.target);
-                self.caller_gone(event, judgement);
+                self.memo.forget(attempt.target, &slot);
+                if slot.record() {
+                    self.caller_gone(event, judgement);
+                } else {
+                    self.tracker.fate(event.seq, Fate::Gone);
+                }
             }
             return;
         }
-        self.memo.forget(attempt.target);
         let Judgement { verdict, answers } = judgement;
         match verdict {
             Verdict::Refused(refusal) => {
+                slot.record();
+                self.memo.forget(attempt.target, &slot);
                 self.refuse(notification, attempt.target, event, refusal, answers, libc::EPERM);
             }
-            Verdict::None => self.release(notification, attempt, event, answers),
-        }
-    }
-
-    /// Seal, record, reply, in this order: nothing runs that is not sealed and written down.
-    fn release(&self, notification: Notification, attempt: &Attempt, event: Event, answers: Vec<Answer>) {
-        let seq = event.seq;
-        let target = attempt.target;
-        let sealed = match self.arm(seq, attempt) {
-            Ok(sealed) => sealed,
-            Err(refusal) => return self.refuse(notification, target, event, refusal, answers, libc::EPERM),
-        };
-        let event = Box::new(event);
-        let likely_errno = (attempt.program.format == Format::Unknown).then_some(libc::ENOEXEC);
-        self.tracker.admit(event.clone(), likely_errno);
-        if let Err(error) =
-            self.ledger.trace.write(&Record::Shell { event: event.clone(), answers: answers.clone() })
-            && self.trace_on_failure == OnFailure::Refuse
-        {
-            self.tracker.withdraw(seq);
-            let refusal = Refusal {
-                hook: "trace".into(),
-                reason: "the trace cannot be written, and what is not recorded does not run".into(),
-                defect: Some(Defect::Trace),
-                detail: Some(error.to_string()),
-            };
-            self.refuse(notification, target, *event, refusal, answers, libc::EPERM);
-            // Letting go waits for the caller, which waits for the reply.
-            return drop(sealed);
-        }
-        self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
-        self.ledger.counts.allowed.fetch_add(1, Ordering::Relaxed);
-        match notification.proceed() {
-            Sent::Delivered => self.tracker.fate(seq, sealed.settle()),
-            Sent::TooLate => {
-                drop(sealed);
-                self.tracker.fate(seq, Fate::Gone);
+            Verdict::None => {
+                if self.release(notification, attempt, event, answers, &slot, open) {
+                    self.memo.forget(attempt.target, &slot);
+                }
             }
         }
     }
 
-    fn arm(&self, seq: u64, attempt: &Attempt) -> Result<Sealed, Refusal> {
-        let failed = |detail: String| Refusal {
-            hook: "seal".into(),
-            reason: format!("the verdict could not be sealed: {detail}"),
-            defect: Some(Defect::Seal),
-            detail: Some(detail),
-        };
-        let pid = attempt.target.pid;
-        if let Some(handles) = &self.handles {
-            handles.watch(pid).map_err(|error| failed(format!("cannot watch process {pid}: {error}")))?;
-        }
-        let exe = self
-            .seal
-            .identify(attempt.program.mapped().fd.as_fd())
-            .map_err(|error| failed(error.to_string()))?;
-        // After the identification: it stands for the files that were judged only if they are still those.
-        if !attempt.program.is_unchanged() {
-            return Err(Refusal {
-                hook: "capture".into(),
-                reason: format!("{} was changed while it was being judged", attempt.program.file.display()),
-                defect: Some(Defect::Capture),
-                detail: None,
-            });
-        }
-        let expectation = predict::predict(seq, attempt, exe);
-        let armed = self.seal.arm(&expectation).map_err(|error| failed(error.to_string()))?;
-        // Nothing in the kernel tells cheaply that an exec failed. For a file that will probably fail, a tracer
-        // looks on; where none may attach, the caller's next sign of life tells.
-        let witness = match &self.witness {
-            Some(witness) if attempt.program.format == Format::Unknown => {
-                let exe = witness.identify(attempt.program.mapped().fd.as_fd());
-                exe.and_then(|exe| witness.arm(&Expectation { exe, ..expectation })).ok()
-            }
-            Some(_) | None => None,
-        };
-        Ok(Sealed { armed, witness })
-    }
-
-    fn refuse(
+    pub(super) fn refuse(
         &self,
         notification: Notification,
         target: Target,
@@ -202,9 +122,13 @@ impl Session {
     }
 
     /// The caller was killed while its call was judged. It ran nothing, and the trace says what was decided.
-    fn caller_gone(&self, event: Event, judgement: Judgement) {
+    pub(super) fn caller_gone(&self, event: Event, judgement: Judgement) {
         match judgement.verdict {
-            Verdict::Refused(refusal) => {
+            Verdict::Refused(mut refusal) => {
+                if refusal.defect.is_some() {
+                    // Most likely because nobody waits for the answer any more.
+                    refusal.reason = "the caller ended while its call was judged".into();
+                }
                 self.count_refusal(&refusal);
                 self.ledger.note(&denied(event, refusal, judgement.answers));
             }
@@ -251,7 +175,8 @@ impl Session {
             at = next;
             next = capture::process::read(at).map_or(0, |process| process.ppid);
         }
-        Vec::new()
+        // An orphan's parents are gone; the tree's first program is still its ancestor.
+        self.tracker.root().into_iter().collect()
     }
 
     fn next_seq(&self) -> u64 {
@@ -270,7 +195,7 @@ fn is_wanted(notification: &Notification, target: Target) -> bool {
     notification.is_live() || exists(target)
 }
 
-fn exists(target: Target) -> bool {
+pub(super) fn exists(target: Target) -> bool {
     // A thread that was killed stays visible for a moment; only its state tells.
     let state = Process::new(target.tid).and_then(|thread| thread.stat()).and_then(|stat| stat.state());
     !matches!(state, Err(_) | Ok(ProcState::Zombie | ProcState::Dead))

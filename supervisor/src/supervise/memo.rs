@@ -5,6 +5,7 @@
 //! Trusted only after path, argv, envp, file and the calling thread were compared again.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use crate::capture::Attempt;
 use crate::capture::call::Call;
 use crate::event::Event;
 use crate::hooks::Judgement;
-use crate::notify::Target;
+use crate::notify::{Sent, Target};
 use crate::seal::Identity;
 
 /// A judgement nobody came back for is forgotten after this long.
@@ -37,13 +38,18 @@ pub(super) struct Slot {
     since: Instant,
     judged: Mutex<Option<Judged>>,
     filled: Condvar,
+    /// In the trace. If the reply comes too late for one notification, it waits for the next.
+    recorded: AtomicBool,
+    /// Whether a reply has reached the caller; locked while one is on its way.
+    answered: Mutex<bool>,
 }
 
 /// Who judges a call.
 #[derive(Debug)]
 pub(super) enum Claim {
-    /// The caller of `claim`, who must fill the slot.
-    Ours(Arc<Slot>),
+    /// The caller of `claim`, who must fill the slot. An earlier call of the thread that was admitted, and
+    /// interrupted for good before the reply, is told by its number.
+    Ours { slot: Arc<Slot>, abandoned: Option<u64> },
     /// It is judged, or being judged, already.
     Theirs(Arc<Slot>),
 }
@@ -64,21 +70,31 @@ impl Memo {
         if let Some(slot) = slots.get(&attempt.target)
             && slot.key == key
             && slot.since.elapsed() < KEEP
+            && !slot.is_answered()
         {
             return Claim::Theirs(Arc::clone(slot));
         }
         if slots.len() > MANY {
             slots.retain(|_, slot| slot.since.elapsed() < KEEP);
         }
-        let slot =
-            Arc::new(Slot { key, since: Instant::now(), judged: Mutex::default(), filled: Condvar::new() });
-        slots.insert(attempt.target, Arc::clone(&slot));
-        Claim::Ours(slot)
+        let slot = Arc::new(Slot {
+            key,
+            since: Instant::now(),
+            judged: Mutex::default(),
+            filled: Condvar::new(),
+            recorded: AtomicBool::new(false),
+            answered: Mutex::new(false),
+        });
+        let before = slots.insert(attempt.target, Arc::clone(&slot));
+        Claim::Ours { slot, abandoned: before.and_then(|before| before.recorded_seq()) }
     }
 
-    /// The call was answered.
-    pub(super) fn forget(&self, target: Target) {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(&target);
+    /// The call was answered, or nobody is there to make it again.
+    pub(super) fn forget(&self, target: Target, slot: &Arc<Slot>) {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if slots.get(&target).is_some_and(|kept| Arc::ptr_eq(kept, slot)) {
+            slots.remove(&target);
+        }
     }
 }
 
@@ -86,6 +102,29 @@ impl Slot {
     pub(super) fn fill(&self, judged: Judged) {
         *self.judged.lock().unwrap_or_else(PoisonError::into_inner) = Some(judged);
         self.filled.notify_all();
+    }
+
+    /// Marks the call as one that is in the trace, or will be at once. False when it was already.
+    pub(super) fn record(&self) -> bool {
+        !self.recorded.swap(true, Ordering::Relaxed)
+    }
+
+    /// Replies. The same call made again, as soon as the reply is there, is another exec and judged as one.
+    pub(super) fn reply(&self, reply: impl FnOnce() -> Sent) -> Sent {
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = reply();
+        *answered = sent == Sent::Delivered;
+        sent
+    }
+
+    fn is_answered(&self) -> bool {
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recorded_seq(&self) -> Option<u64> {
+        let abandoned = self.recorded.load(Ordering::Relaxed) && !self.is_answered();
+        let judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+        judged.as_ref().filter(|_| abandoned).map(|(event, _)| event.seq)
     }
 
     /// The judgement, once it is there; `None` when the caller stopped waiting for it or whoever judged failed.

@@ -1,5 +1,6 @@
 //! The supervisor's main thread: the command's stops and end, orphans, the end of the tree.
 
+use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -19,40 +20,65 @@ use crate::sys::process;
 /// How long after the main command's end the last of its helpers may take to follow it, before the session
 /// counts as one that goes on without it. Milliseconds.
 const PARTING: u16 = 30;
+/// How long the kernel may take to let go of the filter of processes that have been reaped. Milliseconds.
+const REAPED: u16 = 1000;
 /// With `--kill-tree`: from SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_secs(2);
 
-/// Returns when no process is left in the tree, or when we were told to end.
-pub(super) fn watch(running: &Running, launched: &Launched) {
+/// Why there is nothing more to watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    /// No process is left in the tree.
+    Deserted,
+    /// We were told to end. What still runs can start nothing more.
+    Told,
+    /// A part of us is gone without which the tree cannot be supervised.
+    Broken(String),
+}
+
+pub(super) fn watch(running: &Running, launched: &Launched) -> End {
     let mut wanted = SigSet::empty();
     wanted.add(Signal::SIGTERM);
     let signals = match SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK) {
         Ok(signals) => signals,
-        Err(errno) => {
-            tracing::error!("cannot read signals: {errno}");
-            return;
-        }
+        Err(errno) => return End::Broken(format!("cannot read signals: {errno}")),
     };
+    let (mut told, mut parted) = (false, false);
     loop {
+        // Only a failure of the listener matters: its hang-up is followed by the reaper's end.
         let mut ready = [
             PollFd::new(launched.reports.as_fd(), PollFlags::POLLIN),
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(running.served.ended(), PollFlags::POLLIN),
         ];
-        match poll(&mut ready, PollTimeout::NONE) {
+        let watched = if running.served.is_deserted() { 2 } else { 3 };
+        match poll(&mut ready[..watched], PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
-            Err(errno) => {
-                tracing::error!("cannot wait for the tree: {errno}");
-                return;
-            }
+            Err(errno) => return End::Broken(format!("cannot wait for the tree: {errno}")),
         }
-        if ready[1].any() == Some(true) {
-            return;
+        let [reported, signalled, failed] = ready.map(|fd| fd.any() == Some(true));
+        if failed && let Some(error) = running.served.failure() {
+            return End::Broken(format!("notifications can no longer be received: {error}"));
         }
-        if ready[0].any() == Some(true) {
-            let Some(report) = launched.reports.receive() else { return };
+        if signalled && let Ok(Some(_)) = signals.read_signal() {
+            // While the command runs its front decides about signals; whoever ends a whole system tells both.
+            told = true;
+        }
+        if reported {
+            let Some(report) = launched.reports.receive() else {
+                return if running.listener.is_deserted(REAPED) {
+                    End::Deserted
+                } else {
+                    End::Broken("the reaper ended before the tree".into())
+                };
+            };
             if hear(running, launched, report) {
                 parting(running, launched);
+                parted = true;
             }
+        }
+        if told && parted {
+            return End::Told;
         }
     }
 }
@@ -60,11 +86,11 @@ pub(super) fn watch(running: &Running, launched: &Launched) {
 /// Whether it was the command's end.
 fn hear(running: &Running, launched: &Launched, report: Report) -> bool {
     match report {
-        Report::Stopped { pid, signal } if pid == launched.command => {
-            launched.front.send(&ToFront::Stopped { signal });
-            false
-        }
-        Report::Command { .. } | Report::Stopped { .. } => false,
+        // By us and not by itself, so that a stop and the end of it arrive in their order. The shell that waits
+        // for the front must see its job stop, and not wait for ever for one that goes on.
+        Report::Stopped { pid } if pid == launched.command => signal_front(launched, Signal::SIGSTOP),
+        Report::Continued { pid } if pid == launched.command => signal_front(launched, Signal::SIGCONT),
+        Report::Command { .. } | Report::Stopped { .. } | Report::Continued { .. } => false,
         Report::Ended { pid, status, user_us, system_us, max_rss_kib } => {
             let exit = Exit {
                 status: Some(status),
@@ -75,10 +101,17 @@ fn hear(running: &Running, launched: &Launched, report: Report) -> bool {
             running.session.tracker.exited(pid, exit);
             if pid == launched.command {
                 launched.front.send(&ToFront::Ended { status });
+                // It may stand still for a command that was killed while it was stopped.
+                signal_front(launched, Signal::SIGCONT);
             }
             pid == launched.command
         }
     }
+}
+
+fn signal_front(launched: &Launched, signal: Signal) -> bool {
+    let _ = signal::kill(Pid::from_raw(launched.front_pid), signal);
+    false
 }
 
 /// The command has ended: what is left ends with it, or stays supervised without the front.
@@ -110,13 +143,17 @@ pub(super) fn hear_the_rest(running: &Running, launched: &Launched) {
 
 fn kill_what_is_left(running: &Running, launched: &Launched) {
     let started = Instant::now();
-    let mut signal = Signal::SIGTERM;
+    let mut asked = HashSet::new();
     while !running.listener.is_deserted(PARTING) {
-        if started.elapsed() > TERM_GRACE {
-            signal = Signal::SIGKILL;
-        }
+        let patient = started.elapsed() <= TERM_GRACE;
         for pid in descendants(launched.reaper) {
-            let _ = signal::kill(Pid::from_raw(pid), signal);
+            if !patient {
+                let _ = signal::kill(Pid::from_raw(pid), Signal::SIGKILL);
+            } else if asked.insert(pid) {
+                let _ = signal::kill(Pid::from_raw(pid), Signal::SIGTERM);
+                // One that is stopped would not hear it.
+                let _ = signal::kill(Pid::from_raw(pid), Signal::SIGCONT);
+            }
         }
         if started.elapsed() > 5 * TERM_GRACE {
             tracing::error!("some processes of the tree do not die");

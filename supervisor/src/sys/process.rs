@@ -184,10 +184,10 @@ pub fn own_descriptor(fd: i32) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
-/// Gives SIGPIPE its default disposition back, which the Rust runtime replaced by "ignore".
-pub fn default_sigpipe() -> io::Result<()> {
+/// Gives a signal its default disposition.
+pub fn default_signal(signal: i32) -> io::Result<()> {
     // SAFETY: SIG_DFL installs no handler of ours.
-    if unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) } == libc::SIG_ERR {
+    if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
         return Err(io::Error::last_os_error());
     }
     Ok(())

@@ -78,6 +78,24 @@ pub fn receive(listener: BorrowedFd<'_>) -> io::Result<RawNotification> {
     Ok(notification)
 }
 
+/// Whether the ioctls that receive and answer reach the kernel, found out by calls that it must turn down before
+/// they do anything: a buffer that is not zeroed (5.5 checks), a flag that does not exist.
+pub fn try_ioctls(listener: BorrowedFd<'_>) -> io::Result<()> {
+    let mut soiled = RawNotification { id: 1, ..RawNotification::default() };
+    // SAFETY: the kernel reads, and would fill, exactly one struct whose size the ioctl number states.
+    let received = unsafe { libc::ioctl(listener.as_raw_fd(), IOCTL_RECV, &raw mut soiled) };
+    turned_down(check(received as libc::c_long))?;
+    turned_down(send(listener, RawResponse { id: 0, val: 0, error: 0, flags: 1 << 31 }))
+}
+
+fn turned_down<T>(result: io::Result<T>) -> io::Result<()> {
+    match result {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => Err(io::Error::other("the kernel took a call that it must turn down")),
+    }
+}
+
 /// Lets the call go on in the kernel.
 pub fn send_continue(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
     send(listener, RawResponse { id, val: 0, error: 0, flags: FLAG_CONTINUE })
