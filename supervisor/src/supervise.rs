@@ -271,6 +271,10 @@ impl Running {
         };
         // Whoever is about to record and reply comes first, and nobody does after us: the lock is kept, callers
         // wait in the kernel, and our end closes the listener on them.
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it is a lock, kept until the process ends a moment later"
+        )]
         std::mem::forget(self.session.open.write());
         self.session.tracker.close(outcome_grace);
         let ledger = &self.session.ledger;
