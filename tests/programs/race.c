@@ -45,17 +45,6 @@ static void put(char *at, const char *text) {
 }
 static int is(const char *name) { return !strcmp(mode, name); }
 
-/* Mapped pages of `target` that were touched before: a store through them moves no time stamp. */
-static char *mapped_byte(off_t end) {
-  int fd = open("target", O_RDWR);
-  if (fd < 0) return 0;
-  char *map = mmap(0, end + 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  close(fd);
-  if (map == MAP_FAILED) return 0;
-  *(volatile char *)(map + end);
-  return map;
-}
-
 static off_t size_of(const char *path) {
   struct stat facts;
   return stat(path, &facts) ? 0 : facts.st_size;
@@ -74,13 +63,6 @@ static void turn(int bad) {
     off_t end = size_of("good");
     if (bad) pwrite(fd, "!", 1, end); else ftruncate(fd, end);
     close(fd);
-  } else if (is("mapped")) {
-    off_t last = size_of("target") - 1;
-    char *map = mapped_byte(last);
-    if (!map) return;
-    pause_a_little();
-    map[last] = bad ? '!' : '.';
-    munmap(map, last + 1);
   } else put(call->word, bad ? harmful : harmless);
 }
 /* Until the attempt is over; a peer of all attempts is told 0. */
@@ -90,6 +72,28 @@ static void *flip(void *attempt) {
   return 0;
 }
 static int flip_alone(void *attempt) { flip(attempt); _exit(0); }
+
+/* A writer that has mapped and dirtied the page long before: its store moves no time stamp. It comes while the policy
+   thinks, and the mapping is gone before the kernel looks for writers. */
+static void map_and_wait(void) {
+  usleep(17000); /* until the last attempt's is gone */
+  int fd = open("target", O_RDWR), ready[2];
+  off_t last = size_of("target") - 1;
+  pwrite(fd, ".", 1, last);
+  char *map = mmap(0, last + 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), byte;
+  pipe2(ready, O_CLOEXEC);
+  if (!fork()) {
+    map[last] = '.';
+    usleep(15000);
+    write(ready[1], "", 1);
+    usleep(2000 + seed % 14000);
+    map[last] = '!';
+    _exit(0);
+  }
+  munmap(map, last + 1);
+  close(fd);
+  read(ready[0], &byte, 1);
+}
 
 static void execute(void) {
   const char *path = is("symlink") ? "link" : is("folder") ? "d1/prog" : call->path;
@@ -112,7 +116,7 @@ int main(int c, char **v) {
   pid_t peer = 0;
   pthread_t thread;
   if (is("vfork")) pthread_create(&thread, 0, flip, 0);
-  else if (!fast_peer && !is("vm") && !(peer = fork())) prctl(PR_SET_PDEATHSIG, SIGKILL), flip_alone(0);
+  else if (!fast_peer && !is("vm") && !is("mapped") && !(peer = fork())) prctl(PR_SET_PDEATHSIG, SIGKILL), flip_alone(0);
   long ended[6] = {0};
   for (long i = atol(v[2]); i > 0; i--) {
     seed = i * 2654435761u | 1;
@@ -124,7 +128,8 @@ int main(int c, char **v) {
         char *stack = malloc(65536);
         clone(flip_alone, stack + 65536, CLONE_VM | SIGCHLD, (void *)i);
       }
-      if (!is("vfork")) usleep(1 + i % 97);
+      if (is("mapped")) map_and_wait();
+      else if (!is("vfork")) usleep(1 + i % 97);
       execute();
     }
     int status;
