@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -26,6 +27,8 @@ pub struct Gate {
     stdin: Option<Vec<u8>>,
     as_user: bool,
     lingers: bool,
+    options: Vec<OsString>,
+    patience: Duration,
 }
 
 impl Gate {
@@ -37,7 +40,16 @@ impl Gate {
         for folder in ["work", "home"] {
             fs::create_dir(root.join(folder)).expect("the case's folder is writable");
         }
-        let gate = Self { dir, root, env: Vec::new(), stdin: None, as_user: false, lingers: false };
+        let gate = Self {
+            dir,
+            root,
+            env: Vec::new(),
+            stdin: None,
+            as_user: false,
+            lingers: false,
+            options: Vec::new(),
+            patience: Duration::from_mins(1),
+        };
         let config = config.replace("{work}", gate.work().to_str().expect("a temporary path is text"));
         fs::write(gate.config(), config).expect("the case's folder is writable");
         gate
@@ -134,6 +146,20 @@ impl Gate {
         self
     }
 
+    /// More options for `shellgate run`.
+    #[must_use]
+    pub fn options<W: AsRef<OsStr>>(mut self, options: impl IntoIterator<Item = W>) -> Self {
+        self.options.extend(options.into_iter().map(|option| option.as_ref().to_owned()));
+        self
+    }
+
+    /// How long the run may take before it counts as hanging; a minute if nothing is said.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
     /// Something outlives the main command: the session's end is not waited for.
     #[must_use]
     pub fn lingers(mut self) -> Self {
@@ -150,9 +176,9 @@ impl Gate {
     pub fn run<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Ran {
         let session = self.root.join("session");
         let mut command = self.command(shellgate());
-        command.args(["run", "--headless", "--workdir"]).arg(&session).arg("-c").arg(self.config()).arg("--");
-        command.args(words);
-        let finished = watched::run(&mut command, self.stdin.clone(), &self.mark());
+        command.args(["run", "--headless", "--workdir"]).arg(&session).arg("-c").arg(self.config());
+        command.args(&self.options).arg("--").args(words);
+        let finished = watched::run(&mut command, self.stdin.clone(), &self.mark(), self.patience);
         let work = self.work();
         Ran::new(&finished, self.dir, work, &session, self.lingers)
     }
@@ -162,7 +188,7 @@ impl Gate {
         let mut words = words.into_iter();
         let mut command = self.command(words.next().expect("a command has a first word").as_ref());
         command.args(words);
-        watched::run(&mut command, self.stdin.clone(), &self.mark())
+        watched::run(&mut command, self.stdin.clone(), &self.mark(), self.patience)
     }
 
     fn mark(&self) -> String {

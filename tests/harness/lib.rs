@@ -11,7 +11,7 @@ mod ran;
 mod watched;
 
 pub use case::Gate;
-pub use need::{lacks, skip};
-pub use program::program;
+pub use need::{is_root, lacks, skip};
+pub use program::{program, shellgate};
 pub use ran::{Ran, strings};
 pub use watched::Finished;

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-const PATIENCE: Duration = Duration::from_mins(1);
 /// How long an orphan may keep our end of stdout or stderr open after the command ended.
 const DRAIN: Duration = Duration::from_secs(2);
 /// Marks every process of a run, so that the watchdog finds those that are nobody's children any more.
@@ -37,7 +36,7 @@ impl Finished {
 }
 
 /// Runs it to its end. `mark` tells this run from all others.
-pub(crate) fn run(command: &mut Command, stdin: Option<Vec<u8>>, mark: &str) -> Finished {
+pub(crate) fn run(command: &mut Command, stdin: Option<Vec<u8>>, mark: &str, patience: Duration) -> Finished {
     let input = if stdin.is_some() { Stdio::piped() } else { Stdio::null() };
     command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).env(MARK, mark);
     let mut child = command.spawn().expect("the command starts");
@@ -52,7 +51,7 @@ pub(crate) fn run(command: &mut Command, stdin: Option<Vec<u8>>, mark: &str) -> 
         if let Some(status) = child.try_wait().expect("our own child can be waited for") {
             break status;
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > patience {
             end_all(mark);
             child.wait().expect("our own child can be waited for");
             let (stdout, stderr) = (stdout.bytes(), stderr.bytes());

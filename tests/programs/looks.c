@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 /* A policy hook that takes its time: two milliseconds, then it looks at the file of the event itself and refuses one
-   that ends in `!`. */
+   that ends in `!`, or an argument that says hostile. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +10,7 @@ int main(void) {
   size_t len = 0, got;
   while (len < sizeof event - 1 && (got = read(0, event + len, sizeof event - 1 - len)) > 0 && got != (size_t)-1) len += got;
   usleep(2000);
+  int bad = strstr(event, "\"hostile\"") != 0;
   char *path = strstr(event, "\"path\":\"");
   if (path) {
     path += 8;
@@ -18,6 +19,6 @@ int main(void) {
     lseek(file, -1, SEEK_END);
     read(file, &last, 1);
   }
-  puts(last == '!' ? "{\"verdict\":\"deny\",\"reason\":\"it ends badly\"}" : "{\"verdict\":\"none\"}");
+  puts(bad || last == '!' ? "{\"verdict\":\"deny\",\"reason\":\"it ends badly\"}" : "{\"verdict\":\"none\"}");
   return 0;
 }

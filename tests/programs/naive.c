@@ -1,5 +1,5 @@
-/* usage: naive COMMAND... - the notifier that everybody writes first, for comparison: looks at path, argv and envp,
-   then lets the kernel read them again. Refuses what mark.c calls denied. */
+/* usage: naive USEC COMMAND... - the notifier that everybody writes first, for comparison: looks at path, argv and envp,
+   thinks for USEC, then lets the kernel read them again. Refuses what mark.c calls denied. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <errno.h>
@@ -79,7 +79,7 @@ int main(int c, char **v) {
     if (listener < 0) _exit(125);
     send_fd(pair[1], listener);
     close(listener);
-    execvp(v[1], v + 1);
+    execvp(v[2], v + 2);
     _exit(127);
   }
   int listener = receive_fd(pair[0]);
@@ -94,6 +94,7 @@ int main(int c, char **v) {
     struct seccomp_notif_resp r = {.id = n.id};
     if (is_denied(&n)) r.error = -EPERM;
     else r.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    if (atoi(v[1])) usleep(atoi(v[1]));
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &r);
   }
   waitpid(child, &status, 0);

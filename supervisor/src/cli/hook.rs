@@ -61,6 +61,7 @@ fn describe(config: &Config) -> String {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
     use super::*;
+    use crate::config::ConfigSource;
 
     #[test]
     fn a_configuration_is_described_by_hook() {
