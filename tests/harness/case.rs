@@ -28,6 +28,7 @@ pub struct Gate {
     as_user: bool,
     lingers: bool,
     options: Vec<OsString>,
+    through: Vec<OsString>,
     patience: Duration,
 }
 
@@ -48,6 +49,7 @@ impl Gate {
             as_user: false,
             lingers: false,
             options: Vec::new(),
+            through: Vec::new(),
             patience: Duration::from_mins(1),
         };
         let config = config.replace("{work}", gate.work().to_str().expect("a temporary path is text"));
@@ -153,6 +155,13 @@ impl Gate {
         self
     }
 
+    /// Starts `shellgate` by this command: with fewer rights, in another namespace.
+    #[must_use]
+    pub fn through<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.through.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
+        self
+    }
+
     /// How long the run may take before it counts as hanging; a minute if nothing is said.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
@@ -175,7 +184,9 @@ impl Gate {
     /// Runs a command under the gate, headless.
     pub fn run<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Ran {
         let session = self.root.join("session");
-        let mut command = self.command(shellgate());
+        let mut start = self.through.iter().map(OsString::as_os_str).chain([shellgate().as_os_str()]);
+        let mut command = self.command(start.next().expect("at least shellgate itself"));
+        command.args(start);
         command.args(["run", "--headless", "--workdir"]).arg(&session).arg("-c").arg(self.config());
         command.args(&self.options).arg("--").args(words);
         let finished = watched::run(&mut command, self.stdin.clone(), &self.mark(), self.patience);
