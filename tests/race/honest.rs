@@ -113,3 +113,15 @@ fn git_commits_branches_and_merges_as_ever() {
         assert_eq!(ran.stdout.trim(), "8", "{}", ran.stderr);
     }
 }
+
+/// C29
+#[test]
+fn a_program_that_is_written_again_and_again_runs_every_time() {
+    let line =
+        "set -e; for i in $(seq 50); do cat /bin/true > x; ./x; cat /bin/echo > x; ./x $i; done | tail -1";
+    for seal in seals() {
+        let ran = gate(&seal).script("x", "").bash(line);
+        unharmed(&ran, &seal);
+        assert_eq!(ran.stdout, "50\n", "{}", ran.stderr);
+    }
+}
