@@ -57,15 +57,15 @@ fn tests(root: &Path, args: &RaceArgs, table: &Path) -> Command {
 
 fn shown(lines: &str) -> String {
     let head = "attack\tseal\tattempts\tran\tkept out\tkilled\tDENIED RAN\tnaive notifier";
-    let mut shown = String::new();
-    for line in std::iter::once(head).chain(lines.lines()) {
-        for (at, cell) in line.split('\t').enumerate() {
-            let width = if at == 0 { 20 } else { 14 };
-            shown += &format!("{cell:<width$}");
-        }
-        shown = shown.trim_end().to_owned() + "\n";
-    }
-    shown
+    let line = |line: &str| {
+        let cells = line.split('\t').enumerate();
+        let wide = cells
+            .map(|(at, cell)| format!("{cell:<width$}", width = if at == 0 { 20 } else { 14 }))
+            .collect::<Vec<_>>()
+            .concat();
+        wide.trim_end().to_owned() + "\n"
+    };
+    std::iter::once(head).chain(lines.lines()).map(line).collect()
 }
 
 fn denied_ran(lines: &str) -> Result<u64> {
