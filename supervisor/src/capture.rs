@@ -8,6 +8,7 @@
 
 pub mod binfmt;
 pub mod call;
+pub mod hold;
 pub mod memory;
 pub mod process;
 pub mod program;

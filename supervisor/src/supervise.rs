@@ -7,6 +7,7 @@
 mod judge;
 mod memo;
 mod refusal;
+mod release;
 mod tree;
 
 use std::sync::atomic::{AtomicU64, Ordering};

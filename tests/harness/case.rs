@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::sys::stat::Mode;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use crate::need::{PATH, is_root};
 use crate::program::{program, shellgate};
 use crate::ran::Ran;
 use crate::terminal::Terminal;
-use crate::watched::{self, Finished, Watched};
+use crate::watched::{self, Finished, PATIENCE, Watched};
 
 /// Nobody, for cases that root runs as an ordinary user.
 const NOBODY: u32 = 65534;
@@ -29,9 +30,11 @@ pub struct Gate {
     root: PathBuf,
     env: Vec<(OsString, OsString)>,
     stdin: Option<Vec<u8>>,
-    options: Vec<&'static str>,
     as_user: bool,
     lingers: bool,
+    options: Vec<OsString>,
+    through: Vec<OsString>,
+    patience: Duration,
 }
 
 impl Gate {
@@ -48,9 +51,11 @@ impl Gate {
             root,
             env: Vec::new(),
             stdin: None,
-            options: Vec::new(),
             as_user: false,
             lingers: false,
+            options: Vec::new(),
+            through: Vec::new(),
+            patience: PATIENCE,
         };
         let config = config.replace("{work}", gate.work().to_str().expect("a temporary path is text"));
         fs::write(gate.config(), config).expect("the case's folder is writable");
@@ -183,10 +188,30 @@ impl Gate {
         self
     }
 
+    /// More words for `shellgate run`.
+    #[must_use]
+    pub fn options<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.options.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
+        self
+    }
+
     /// Another word for `shellgate run`.
     #[must_use]
-    pub fn option(mut self, word: &'static str) -> Self {
-        self.options.push(word);
+    pub fn option(self, word: &'static str) -> Self {
+        self.options([word])
+    }
+
+    /// Starts `shellgate` by this command: with fewer rights, in another namespace.
+    #[must_use]
+    pub fn through<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.through.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
+        self
+    }
+
+    /// How long the run may take before it counts as hanging; two minutes if nothing is said.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -211,9 +236,10 @@ impl Gate {
 
     /// Runs a command under the gate, headless.
     pub fn run<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Ran {
-        let mut command = self.command(shellgate());
-        command.args(self.run_words()).args(words);
-        let finished = watched::run(&mut command, self.stdin.clone(), &self.mark());
+        let mut start = self.through.iter().map(OsString::as_os_str).chain([shellgate().as_os_str()]);
+        let mut command = self.command(start.next().expect("at least shellgate itself"));
+        command.args(start).args(self.run_words()).args(words);
+        let finished = watched::run(&mut command, self.stdin.clone(), &self.mark(), self.patience);
         self.ran(&finished)
     }
 
@@ -221,7 +247,7 @@ impl Gate {
     pub fn start<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Live {
         let mut command = self.command(shellgate());
         command.args(self.run_words()).args(words);
-        let run = Watched::start(&mut command, self.stdin.clone(), &self.mark());
+        let run = Watched::start(&mut command, self.stdin.clone(), &self.mark(), self.patience);
         Live::new(run, self)
     }
 
@@ -229,7 +255,7 @@ impl Gate {
     pub fn run_by<W: AsRef<OsStr>>(self, caller: &[&OsStr], words: impl IntoIterator<Item = W>) -> Ran {
         let mut command = self.command(caller[0]);
         command.args(&caller[1..]).arg(shellgate()).args(self.run_words()).args(words);
-        let finished = watched::run(&mut command, self.stdin.clone(), &self.mark());
+        let finished = watched::run(&mut command, self.stdin.clone(), &self.mark(), self.patience);
         self.ran(&finished)
     }
 
@@ -279,7 +305,7 @@ impl Gate {
     pub fn shellgate<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Finished {
         let mut command = self.command(shellgate());
         command.args(words);
-        watched::run(&mut command, self.stdin.clone(), &self.mark())
+        watched::run(&mut command, self.stdin.clone(), &self.mark(), self.patience)
     }
 
     /// Runs the same command without shellgate, in the same place.
@@ -287,7 +313,7 @@ impl Gate {
         let mut words = words.into_iter();
         let mut command = self.command(words.next().expect("a command has a first word").as_ref());
         command.args(words);
-        watched::run(&mut command, self.stdin.clone(), &self.mark())
+        watched::run(&mut command, self.stdin.clone(), &self.mark(), self.patience)
     }
 
     pub(crate) fn mark(&self) -> String {

@@ -16,7 +16,7 @@ mod watched;
 pub use case::Gate;
 pub use hook::{denies, observer, passes, policy, rules, with};
 pub use live::{Leftover, Live, children, gone, only_child, running, signal, state, status_field, until};
-pub use need::{lacks, skip};
+pub use need::{is_root, lacks, skip};
 pub use program::{program, shellgate};
 pub use ran::{Ran, strings};
 pub use terminal::Terminal;

@@ -6,7 +6,11 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Returns from the test when one of these is not to be had: `root`, `x86_64`, `mount_ns`, or a program.
+use serde_json::Value;
+
+use crate::program::shellgate;
+
+/// Returns from the test when one of these is not to be had: `root`, `x86_64`, `mount_ns`, `ebpf`, or a program.
 #[macro_export]
 macro_rules! need {
     ($($what:ident),+ $(,)?) => {
@@ -22,7 +26,7 @@ macro_rules! need {
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What no set-up can bring: another run, another machine or another container has it.
-const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns"];
+const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns", "ebpf"];
 
 /// Why it is not to be had here, if it is not.
 pub fn lacks(what: &str) -> Option<String> {
@@ -31,6 +35,12 @@ pub fn lacks(what: &str) -> Option<String> {
         "root" => Some("needs root".to_owned()),
         "x86_64" if cfg!(target_arch = "x86_64") => None,
         "x86_64" => Some("is about x86_64".to_owned()),
+        "ebpf" => {
+            let doctor = Command::new(shellgate()).args(["doctor", "--json"]).output();
+            let found: Option<Value> = doctor.ok().and_then(|done| serde_json::from_slice(&done.stdout).ok());
+            let seal = found.map_or(Value::Null, |found| found["seal_ebpf"].clone());
+            (seal["ok"] != true).then(|| format!("no eBPF seal here: {}", seal["detail"]))
+        }
         "mount_ns" => {
             let unshared = Command::new("unshare").args(["-m", "true"]).env("PATH", PATH).output();
             let works = unshared.is_ok_and(|done| done.status.success());
@@ -55,6 +65,7 @@ pub fn skip(what: &str, why: &str) {
     }
 }
 
-pub(crate) fn is_root() -> bool {
+/// Whether the tests run as root.
+pub fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }

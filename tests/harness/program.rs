@@ -69,6 +69,10 @@ pub fn program(name: &str) -> PathBuf {
         let fresh = folder.join(format!("{name}.{}.{thread}", std::process::id()));
         let mut cc = Command::new("cc");
         cc.args(["-O1", "-w", "-pthread", "-o"]).arg(&fresh).arg(&source);
+        // A program may ask for more in its first line.
+        let text = String::from_utf8_lossy(&text);
+        let flags = text.lines().next().and_then(|line| line.split_once("flags: "));
+        cc.args(flags.iter().flat_map(|(_, flags)| flags.split_ascii_whitespace()));
         let done = cc.output().expect("a C compiler is needed: cc does not start");
         assert!(done.status.success(), "{}: {}", source.display(), String::from_utf8_lossy(&done.stderr));
         fs::rename(&fresh, &compiled).expect("a rename in one folder");

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+/// How long anything may take before it counts as never coming, if a case says nothing else.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 /// How long an orphan may keep our end of stdout or stderr open after the command ended.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -45,15 +46,22 @@ pub(crate) struct Watched {
     stderr: Collected,
     status: Option<ExitStatus>,
     start: Instant,
+    /// How long it may take before it counts as hanging.
+    patience: Duration,
 }
 
 /// Runs it to its end. `mark` tells this run from all others.
-pub(crate) fn run(command: &mut Command, stdin: Option<Vec<u8>>, mark: &str) -> Finished {
-    Watched::start(command, stdin, mark).finish()
+pub(crate) fn run(command: &mut Command, stdin: Option<Vec<u8>>, mark: &str, patience: Duration) -> Finished {
+    Watched::start(command, stdin, mark, patience).finish()
 }
 
 impl Watched {
-    pub(crate) fn start(command: &mut Command, stdin: Option<Vec<u8>>, mark: &str) -> Self {
+    pub(crate) fn start(
+        command: &mut Command,
+        stdin: Option<Vec<u8>>,
+        mark: &str,
+        patience: Duration,
+    ) -> Self {
         let input = if stdin.is_some() { Stdio::piped() } else { Stdio::null() };
         command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).env(MARK, mark);
         let mut child = command.spawn().expect("the command starts");
@@ -63,7 +71,7 @@ impl Watched {
         }
         let stdout = Collected::start(child.stdout.take().expect("stdout is piped"));
         let stderr = Collected::start(child.stderr.take().expect("stderr is piped"));
-        Self { child, mark: mark.to_owned(), stdout, stderr, status: None, start: Instant::now() }
+        Self { child, mark: mark.to_owned(), stdout, stderr, status: None, start: Instant::now(), patience }
     }
 
     pub(crate) fn pid(&self) -> i32 {
@@ -88,7 +96,7 @@ impl Watched {
 
     pub(crate) fn finish(mut self) -> Finished {
         while !self.has_ended() {
-            if self.start.elapsed() > PATIENCE {
+            if self.start.elapsed() > self.patience {
                 end_all(&self.mark);
                 let (stdout, stderr) = (self.stdout.bytes(), self.stderr.bytes());
                 let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));

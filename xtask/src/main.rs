@@ -6,6 +6,7 @@ mod bench;
 mod ebpf;
 mod lint;
 mod process;
+mod race;
 mod setup;
 mod test;
 mod tidy;
@@ -27,6 +28,8 @@ enum Verb {
     Lint,
     /// Check what CONTRIBUTING.md asks of files; says every fault with file and line.
     Tidy,
+    /// Race the seal, and do honest work beside it; prints a table.
+    Race(race::RaceArgs),
     /// Install what the tests need, where it is missing and we are allowed to.
     Setup,
     /// Set up, then run every test; as root, run the end-to-end tests a second time as an ordinary user.
@@ -39,6 +42,7 @@ fn main() -> Result<()> {
         Verb::Ebpf(args) => ebpf::run(&root(), &args),
         Verb::Lint => lint::run(&root()),
         Verb::Tidy => tidy::run(&root()),
+        Verb::Race(args) => race::run(&root(), &args),
         Verb::Setup => setup::run(),
         Verb::Test(args) => test::run(&root(), &args),
     }

@@ -2,7 +2,7 @@
 
 use crate::capture::CaptureError;
 use crate::capture::memory::{Memory, Text};
-use crate::launch::filter::{self, ExecNumbers};
+use crate::launch::filter::{self, Numbers};
 use crate::notify::RawCall;
 
 /// `MAX_ARG_STRLEN`: the longest single string the kernel copies, with its NUL.
@@ -32,7 +32,7 @@ impl Syscall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abi {
     pub name: &'static str,
-    numbers: ExecNumbers,
+    numbers: Numbers,
     pointer: usize,
 }
 

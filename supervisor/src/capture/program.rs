@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use nix::sys::stat::{SFlag, fstat};
 
 use crate::capture::call::{Call, Syscall};
+use crate::capture::hold::{Held, Hold, hold};
 use crate::capture::resolve::{self, Base, Resolved};
 use crate::capture::shebang::{self, Shebang};
 use crate::capture::view::View;
@@ -21,6 +22,8 @@ const MOST_INTERPRETERS: usize = 5;
 /// Longer than the coarsest tick that stamps a file's ctime: a file that is older cannot be changed again
 /// without its ctime showing it.
 const SETTLED: Duration = Duration::from_millis(12);
+/// A file that was changed again after so many waits is not waited for any longer.
+const MOST_WAITS: u32 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -54,8 +57,10 @@ impl Program {
 
     /// Whether the files are still what was looked at.
     pub fn is_unchanged(&self) -> bool {
-        let same =
-            |file: &Resolved| fstat(&file.fd).is_ok_and(|now| resolve::identity(&now) == file.identity());
+        let same = |file: &Resolved| {
+            fstat(&file.fd).is_ok_and(|now| resolve::identity(&now) == file.identity())
+                && file.held.as_ref().is_none_or(Held::is_quiet)
+        };
         same(&self.file) && self.interpreters.iter().all(|interpreter| same(&interpreter.file))
     }
 }
@@ -151,14 +156,28 @@ fn admit(file: Resolved, view: &View) -> Result<Result<(Resolved, Format, Vec<u8
             return Ok(Err(errno));
         }
     }
-    let file = settle(file)?;
-    let head = match head(&file) {
-        Ok(head) => head,
+    let open = match readable(&file) {
+        Ok(open) => open,
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-            return Ok(Ok((file, Format::Unreadable, Vec::new())));
+            return Ok(Ok((settle(file)?, Format::Unreadable, Vec::new())));
         }
         Err(source) => return Err(CaptureError::File { path: file.display(), source }),
     };
+    // Before the first look: what is looked at is what stays.
+    let mut file = file;
+    let open = match hold(open) {
+        Hold::Held(held) => {
+            file.held = Some(held);
+            None
+        }
+        Hold::Busy => return Ok(Err(libc::ETXTBSY)),
+        Hold::Unavailable(open) => Some(open),
+    };
+    let file = settle(file)?;
+    let open = file.held.as_ref().map(Held::file).or(open.as_ref());
+    let head = open.map(head).transpose();
+    let head =
+        head.map_err(|source| CaptureError::File { path: file.display(), source })?.unwrap_or_default();
     let format = if head.starts_with(b"\x7fELF") && is_for_this_machine(&head) {
         Format::Elf
     } else if head.starts_with(b"#!") {
@@ -182,21 +201,21 @@ fn is_for_this_machine(head: &[u8]) -> bool {
 /// Timestamps are coarse: a file written in this very tick can be written again without a trace. It is looked
 /// at only once it is older than a tick.
 fn settle(mut file: Resolved) -> Result<Resolved, CaptureError> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let changed = Duration::new(file.stat.st_ctime.max(0) as u64, file.stat.st_ctime_nsec as u32);
-    if file.kind == FileKind::Regular
-        && let Some(age) = now.checked_sub(changed)
-        && let Some(missing) = SETTLED.checked_sub(age)
-    {
+    let failed = |file: &Resolved, source| CaptureError::File { path: file.display(), source };
+    // With an early stat the change that made us open it may be missing.
+    file.stat = fstat(&file.fd).map_err(|errno| failed(&file, errno.into()))?;
+    for _ in 0..MOST_WAITS {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let changed = Duration::new(file.stat.st_ctime.max(0) as u64, file.stat.st_ctime_nsec as u32);
+        let missing = now.checked_sub(changed).and_then(|age| SETTLED.checked_sub(age));
+        let Some(missing) = missing.filter(|_| file.kind == FileKind::Regular) else { return Ok(file) };
         std::thread::sleep(missing);
-        file.stat = fstat(&file.fd)
-            .map_err(|errno| CaptureError::File { path: file.display(), source: errno.into() })?;
+        file.stat = fstat(&file.fd).map_err(|errno| failed(&file, errno.into()))?;
     }
-    Ok(file)
+    Err(failed(&file, std::io::Error::other("it changes all the time")))
 }
 
-fn head(file: &Resolved) -> std::io::Result<Vec<u8>> {
-    let file = readable(file)?;
+fn head(file: &File) -> std::io::Result<Vec<u8>> {
     let mut head = vec![0; shebang::BUFFER];
     let mut len = 0;
     loop {

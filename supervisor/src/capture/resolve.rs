@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sys::stat::{FileStat, fstat};
 
+use crate::capture::hold::Held;
 use crate::capture::view::{self, View};
 use crate::capture::walk;
 use crate::event::FileKind;
@@ -27,6 +28,8 @@ pub struct Resolved {
     pub path: Vec<u8>,
     pub kind: FileKind,
     pub stat: FileStat,
+    /// Keeps writers out while it is judged, where the kernel lets us: see [`super::hold`].
+    pub held: Option<Held>,
 }
 
 impl Resolved {
@@ -91,5 +94,5 @@ fn examine(fd: OwnedFd, mut path: Vec<u8>) -> Result<Resolved, i32> {
             path = bare.to_vec();
         }
     }
-    Ok(Resolved { fd, path, kind, stat })
+    Ok(Resolved { fd, path, kind, stat, held: None })
 }

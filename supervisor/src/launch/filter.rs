@@ -17,23 +17,26 @@ const ALLOW: u32 = 0x7fff_0000;
 const NOTIFY: u32 = 0x7fc0_0000;
 const KILL_PROCESS: u32 = 0x8000_0000;
 const ERRNO_ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS as u32;
+const ERRNO_EPERM: u32 = 0x0005_0000 | libc::EPERM as u32;
 
 pub const ARCH_X86_64: u32 = 0xc000_003e;
 pub const ARCH_I386: u32 = 0x4000_0003;
 pub const ARCH_AARCH64: u32 = 0xc000_00b7;
 pub const ARCH_ARM: u32 = 0x4000_0028;
 
-/// Numbers of one ABI's exec calls.
+/// Numbers of one ABI's calls that the filter knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExecNumbers {
+pub struct Numbers {
     pub execve: u32,
     pub execveat: u32,
+    /// Refused: who has CAP_SYS_ADMIN can open the seal's maps by number, or load a program that undoes it.
+    pub bpf: u32,
 }
 
-pub const X86_64: ExecNumbers = ExecNumbers { execve: 59, execveat: 322 };
-pub const I386: ExecNumbers = ExecNumbers { execve: 11, execveat: 358 };
-pub const AARCH64: ExecNumbers = ExecNumbers { execve: 221, execveat: 281 };
-pub const ARM: ExecNumbers = ExecNumbers { execve: 11, execveat: 387 };
+pub const X86_64: Numbers = Numbers { execve: 59, execveat: 322, bpf: 321 };
+pub const I386: Numbers = Numbers { execve: 11, execveat: 358, bpf: 357 };
+pub const AARCH64: Numbers = Numbers { execve: 221, execveat: 281, bpf: 280 };
+pub const ARM: Numbers = Numbers { execve: 11, execveat: 387, bpf: 386 };
 
 /// Whether a number is an exec call of any ABI that this host has.
 pub fn is_exec(number: u64) -> bool {
@@ -58,41 +61,48 @@ const fn answer(k: u32) -> Instruction {
 }
 
 /// For x86_64 hosts.
-pub const FILTER_X86_64: [Instruction; 15] = [
+pub const FILTER_X86_64: [Instruction; 18] = [
     /*  0 */ load(OFFSET_ARCH),
-    /*  1 */ equal(ARCH_X86_64, 5, 0), // the native ABI → 7
+    /*  1 */ equal(ARCH_X86_64, 6, 0), // the native ABI → 8
     /*  2 */
-    equal(ARCH_I386, 0, 11), // int 0x80 and 32-bit programs → 3; any other architecture → kill (14)
+    equal(ARCH_I386, 0, 14), // int 0x80 and 32-bit programs → 3; any other architecture → kill (17)
     /*  3 */ load(OFFSET_NR),
-    /*  4 */ equal(I386.execve, 7, 0), // → notify (12)
-    /*  5 */ equal(I386.execveat, 6, 0), // → notify (12)
-    /*  6 */ answer(ALLOW), // the rest of the 32-bit ABI is none of our business
-    /*  7 */ load(OFFSET_NR),
-    /*  8 */
-    at_least(X32_BIT, 4, 0), // x32 has exec numbers of its own (520, 545): refused whole → 13
-    /*  9 */ equal(X86_64.execve, 2, 0), // → notify (12)
-    /* 10 */ equal(X86_64.execveat, 1, 0), // → notify (12)
-    /* 11 */ answer(ALLOW), // everything that starts no program
-    /* 12 */ answer(NOTIFY),
-    /* 13 */ answer(ERRNO_ENOSYS), // what a kernel without x32 answers
-    /* 14 */ answer(KILL_PROCESS),
+    /*  4 */ equal(I386.execve, 9, 0), // → notify (14)
+    /*  5 */ equal(I386.execveat, 8, 0), // → notify (14)
+    /*  6 */ equal(I386.bpf, 9, 0), // → refuse (16)
+    /*  7 */ answer(ALLOW), // the rest of the 32-bit ABI is none of our business
+    /*  8 */ load(OFFSET_NR),
+    /*  9 */
+    at_least(X32_BIT, 5, 0), // x32 has exec numbers of its own (520, 545): refused whole → 15
+    /* 10 */ equal(X86_64.execve, 3, 0), // → notify (14)
+    /* 11 */ equal(X86_64.execveat, 2, 0), // → notify (14)
+    /* 12 */ equal(X86_64.bpf, 3, 0), // → refuse (16)
+    /* 13 */ answer(ALLOW), // everything that starts no program
+    /* 14 */ answer(NOTIFY),
+    /* 15 */ answer(ERRNO_ENOSYS), // what a kernel without x32 answers
+    /* 16 */ answer(ERRNO_EPERM), // what a caller without rights to it gets
+    /* 17 */ answer(KILL_PROCESS),
 ];
 
 /// For aarch64 hosts.
-pub const FILTER_AARCH64: [Instruction; 13] = [
+pub const FILTER_AARCH64: [Instruction; 16] = [
     /*  0 */ load(OFFSET_ARCH),
-    /*  1 */ equal(ARCH_AARCH64, 5, 0), // the native ABI → 7
-    /*  2 */ equal(ARCH_ARM, 0, 9), // 32-bit programs → 3; any other architecture → kill (12)
+    /*  1 */ equal(ARCH_AARCH64, 6, 0), // the native ABI → 8
+    /*  2 */
+    equal(ARCH_ARM, 0, 12), // 32-bit programs → 3; any other architecture → kill (15)
     /*  3 */ load(OFFSET_NR),
-    /*  4 */ equal(ARM.execve, 6, 0), // → notify (11)
-    /*  5 */ equal(ARM.execveat, 5, 0), // → notify (11)
-    /*  6 */ answer(ALLOW),
-    /*  7 */ load(OFFSET_NR),
-    /*  8 */ equal(AARCH64.execve, 2, 0), // → notify (11)
-    /*  9 */ equal(AARCH64.execveat, 1, 0), // → notify (11)
-    /* 10 */ answer(ALLOW),
-    /* 11 */ answer(NOTIFY),
-    /* 12 */ answer(KILL_PROCESS),
+    /*  4 */ equal(ARM.execve, 8, 0), // → notify (13)
+    /*  5 */ equal(ARM.execveat, 7, 0), // → notify (13)
+    /*  6 */ equal(ARM.bpf, 7, 0), // → refuse (14)
+    /*  7 */ answer(ALLOW),
+    /*  8 */ load(OFFSET_NR),
+    /*  9 */ equal(AARCH64.execve, 3, 0), // → notify (13)
+    /* 10 */ equal(AARCH64.execveat, 2, 0), // → notify (13)
+    /* 11 */ equal(AARCH64.bpf, 2, 0), // → refuse (14)
+    /* 12 */ answer(ALLOW),
+    /* 13 */ answer(NOTIFY),
+    /* 14 */ answer(ERRNO_EPERM),
+    /* 15 */ answer(KILL_PROCESS),
 ];
 
 #[cfg(target_arch = "x86_64")]
@@ -136,14 +146,29 @@ mod tests {
 
     #[test]
     fn every_other_number_passes_without_a_notification() {
-        for nr in (0..600).filter(|nr| ![59, 322].contains(nr)) {
+        for nr in (0..600).filter(|nr| ![59, 322, 321].contains(nr)) {
             assert_eq!(run(&FILTER_X86_64, ARCH_X86_64, nr), ALLOW, "x86_64 {nr}");
         }
-        for nr in (0..600).filter(|nr| ![11, 358].contains(nr)) {
+        for nr in (0..600).filter(|nr| ![11, 358, 357].contains(nr)) {
             assert_eq!(run(&FILTER_X86_64, ARCH_I386, nr), ALLOW, "i386 {nr}");
         }
-        for nr in (0..600).filter(|nr| ![221, 281].contains(nr)) {
+        for nr in (0..600).filter(|nr| ![221, 281, 280].contains(nr)) {
             assert_eq!(run(&FILTER_AARCH64, ARCH_AARCH64, nr), ALLOW, "aarch64 {nr}");
+        }
+        for nr in (0..600).filter(|nr| ![11, 387, 386].contains(nr)) {
+            assert_eq!(run(&FILTER_AARCH64, ARCH_ARM, nr), ALLOW, "arm {nr}");
+        }
+    }
+
+    #[test]
+    fn bpf_is_refused_in_every_abi() {
+        for (filter, arch, numbers) in [
+            (&FILTER_X86_64[..], ARCH_X86_64, X86_64),
+            (&FILTER_X86_64[..], ARCH_I386, I386),
+            (&FILTER_AARCH64[..], ARCH_AARCH64, AARCH64),
+            (&FILTER_AARCH64[..], ARCH_ARM, ARM),
+        ] {
+            assert_eq!(run(filter, arch, numbers.bpf), ERRNO_EPERM);
         }
     }
 

@@ -76,3 +76,23 @@ pub fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<i64> {
     // SAFETY: plain numbers, zeroed above and filled by the kernel.
     Ok(unsafe { stat.assume_init() }.f_type)
 }
+
+/// `fcntl(2)`; the libc crate has it for other systems only.
+const F_SETSIG: i32 = 10;
+
+/// Takes a read lease (fcntl(2), `F_SETLEASE`): until the descriptor is closed, who opens the file for writing or
+/// truncates it waits, at most `/proc/sys/fs/lease-break-time`. EAGAIN when somebody has it open for writing. The
+/// kernel announces a waiting writer with SIGURG, which nobody has to handle.
+pub fn lease(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: numbers only.
+    check(unsafe { libc::fcntl(fd.as_raw_fd(), F_SETSIG, libc::SIGURG) } as libc::c_long)?;
+    // SAFETY: numbers only.
+    check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) } as libc::c_long)?;
+    Ok(())
+}
+
+/// Whether the lease is in force and nobody waits for its end.
+pub fn is_leased(fd: BorrowedFd<'_>) -> bool {
+    // SAFETY: numbers only.
+    unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETLEASE) == libc::F_RDLCK }
+}

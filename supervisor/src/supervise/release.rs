@@ -1,0 +1,156 @@
+//! Letting an exec through: sealed, then recorded, then answered. Nothing runs that is not sealed and written down.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+
+use super::Session;
+use super::judge::exists;
+use super::memo::Slot;
+use crate::capture::Attempt;
+use crate::capture::program::Format;
+use crate::config::OnFailure;
+use crate::event::Event;
+use crate::hooks::{Answer, Defect, Judgement, Refusal, Verdict};
+use crate::notify::{Notification, Sent};
+use crate::seal::{Armed, Expectation, Fate, Seal, predict};
+use crate::trace::Record;
+
+/// A sealed exec, with a tracer looking on where its failure would not be seen otherwise.
+struct Sealed {
+    armed: Box<dyn Armed>,
+    witness: Option<Box<dyn Armed>>,
+}
+
+impl Sealed {
+    fn settle(self) -> Fate {
+        match self.witness.map(Armed::settle) {
+            // The promise is taken back with `armed`: it was not used and never will be.
+            Some(Fate::Failed { errno }) => Fate::Failed { errno },
+            Some(Fate::Ran | Fate::Killed | Fate::Gone | Fate::Pending) | None => self.armed.settle(),
+        }
+    }
+}
+
+impl Session {
+    /// False when a signal came before the reply: the caller makes the same call again, and has its answer.
+    pub(super) fn release(
+        &self,
+        notification: Notification,
+        attempt: &Attempt,
+        event: Event,
+        answers: Vec<Answer>,
+        slot: &Slot,
+        open: impl Sized,
+    ) -> bool {
+        let seq = event.seq;
+        let target = attempt.target;
+        let sealed = self.arm(seq, attempt);
+        let first = slot.record();
+        let sealed = match sealed {
+            Ok(sealed) => sealed,
+            Err(refusal) => {
+                self.unsealed(notification, attempt, event, answers, first, refusal);
+                return true;
+            }
+        };
+        if first && let Err(error) = self.admit(&event, &answers, attempt) {
+            let refusal = Refusal {
+                hook: "trace".into(),
+                reason: "the trace cannot be written, and what is not recorded does not run".into(),
+                defect: Some(Defect::Trace),
+                detail: Some(error),
+            };
+            self.refuse(notification, target, event, refusal, answers, libc::EPERM);
+            // Letting go waits for the caller, which waits for the reply.
+            drop(sealed);
+            return true;
+        }
+        let sent = slot.reply(|| notification.proceed());
+        drop(open);
+        match sent {
+            Sent::Delivered => self.tracker.fate(seq, sealed.settle()),
+            Sent::TooLate => {
+                drop(sealed);
+                if exists(target) {
+                    return false;
+                }
+                self.tracker.fate(seq, Fate::Gone);
+            }
+        }
+        true
+    }
+
+    fn arm(&self, seq: u64, attempt: &Attempt) -> Result<Sealed, Refusal> {
+        let failed = |detail: String| Refusal {
+            hook: "seal".into(),
+            reason: format!("the verdict could not be sealed: {detail}"),
+            defect: Some(Defect::Seal),
+            detail: Some(detail),
+        };
+        let pid = attempt.target.pid;
+        if let Some(handles) = &self.handles {
+            handles.watch(pid).map_err(|error| failed(format!("cannot watch process {pid}: {error}")))?;
+        }
+        let mapped = attempt.program.mapped().fd.as_fd();
+        let exe = self.seal.identify(mapped).map_err(|error| failed(error.to_string()))?;
+        // After the identification: it stands for the files that were judged only if they are still those.
+        if !attempt.program.is_unchanged() {
+            return Err(Refusal {
+                hook: "capture".into(),
+                reason: format!("{} was changed while it was being judged", attempt.program.file.display()),
+                defect: Some(Defect::Capture),
+                detail: None,
+            });
+        }
+        let expectation = predict::predict(seq, attempt, exe);
+        let armed = self.seal.arm(&expectation).map_err(|error| failed(error.to_string()))?;
+        // Nothing in the kernel tells cheaply that an exec failed. For a file that will probably fail, a tracer
+        // looks on; where none may attach, the caller's next sign of life tells.
+        let witness = match &self.witness {
+            Some(witness) if attempt.program.format == Format::Unknown => {
+                let exe = witness.identify(mapped);
+                exe.and_then(|exe| witness.arm(&Expectation { exe, ..expectation })).ok()
+            }
+            Some(_) | None => None,
+        };
+        Ok(Sealed { armed, witness })
+    }
+
+    /// On disk first: what the kernel reports about the exec from now on comes after its record.
+    fn admit(&self, event: &Event, answers: &[Answer], attempt: &Attempt) -> Result<(), String> {
+        let event = Box::new(event.clone());
+        if let Err(error) =
+            self.ledger.trace.write(&Record::Shell { event: event.clone(), answers: answers.to_vec() })
+            && self.trace_on_failure == OnFailure::Refuse
+        {
+            return Err(error.to_string());
+        }
+        let likely_errno = (attempt.program.format == Format::Unknown).then_some(libc::ENOEXEC);
+        self.tracker.admit(event, likely_errno);
+        self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
+        self.ledger.counts.allowed.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn unsealed(
+        &self,
+        notification: Notification,
+        attempt: &Attempt,
+        event: Event,
+        answers: Vec<Answer>,
+        first: bool,
+        refusal: Refusal,
+    ) {
+        let target = attempt.target;
+        if !first {
+            // Admitted before a signal came; it fails now, and the trace says so.
+            tracing::error!(seq = event.seq, "{}", refusal.reason);
+            let _ = notification.fail(libc::EPERM);
+            return self.tracker.fate(event.seq, Fate::Failed { errno: Some(libc::EPERM) });
+        }
+        if !notification.is_live() && !exists(target) {
+            return self.caller_gone(event, Judgement { verdict: Verdict::None, answers });
+        }
+        self.refuse(notification, target, event, refusal, answers, libc::EPERM);
+    }
+}
