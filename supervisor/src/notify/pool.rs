@@ -13,9 +13,11 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::{Listener, Notification};
 
-/// As many callers can be judged at once; each costs a small stack.
+/// As many callers can be judged at once; each costs a stack.
 const MOST_THREADS: usize = 512;
-const STACK_BYTES: usize = 512 * 1024;
+/// Reserved, not used: compiling a condition of a policy needs over half a mebibyte in an unoptimised build, and an
+/// overflow ends the whole supervisor.
+const STACK_BYTES: usize = 2 * 1024 * 1024;
 
 /// Judges and answers one notification.
 pub type Handler = dyn Fn(Notification) + Send + Sync;
