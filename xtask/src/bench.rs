@@ -75,7 +75,7 @@ fn exec(root: &Path, rounds: usize, json: bool) -> Result<()> {
             command: built.spawns("vfork", 500, &built.nothing.display().to_string()),
             prints: true,
         },
-        Row { name: "script of 200 commands", command: built.script(200), prints: false },
+        Row { name: "script of 200 commands", command: Programs::script(200), prints: false },
         Row { name: "cold start of true", command: vec!["/bin/true".into()], prints: false },
     ];
     let mut measured: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
@@ -120,7 +120,7 @@ impl Programs {
         vec![self.spawns.display().to_string(), how.into(), times.to_string(), program.into()]
     }
 
-    fn script(&self, times: usize) -> Vec<String> {
+    fn script(times: usize) -> Vec<String> {
         let body =
             format!("for i in $(seq {}); do /bin/true; echo $i | /bin/cat >/dev/null; done", times / 2);
         vec!["/bin/bash".into(), "-c".into(), body]
@@ -157,7 +157,7 @@ fn columns(root: &Path, folder: &Path, built: &Programs) -> Result<Vec<Column>> 
     let strace = "strace -f -qq --seccomp-bpf -e trace=execve,execveat -o /dev/null";
     match Command::new("strace").arg("-V").stdout(Stdio::null()).status() {
         Ok(status) if status.success() => {
-            columns.push(Column { name: "strace", before: strace.split(' ').map(Into::into).collect() })
+            columns.push(Column { name: "strace", before: strace.split(' ').map(Into::into).collect() });
         }
         Ok(_) | Err(_) => eprintln!("strace: left out: not installed"),
     }
@@ -184,7 +184,7 @@ fn measure(how: &Column, row: &Row) -> Result<f64> {
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("cannot start {}", words[0]))?;
-    let took = start.elapsed().as_nanos() as f64;
+    let took = start.elapsed().as_secs_f64() * 1e9;
     ensure!(
         output.status.success(),
         "{}: {}: {}: {}",
