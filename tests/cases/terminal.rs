@@ -69,11 +69,14 @@ fn a_command_that_another_process_continues_takes_its_front_along() {
     terminal.shows("up\r\n");
     let command = std::fs::read_to_string(terminal.work().join("pid")).expect("written");
     let command: i32 = command.trim().parse().expect("a pid");
+    let front = shellgate_tests::only_child(terminal.leader());
     signal(command, Signal::SIGSTOP);
     terminal.shows("Stopped");
+    assert_eq!(state(front), Some('T'));
     signal(command, Signal::SIGCONT);
-    terminal.line("(echo > go &); wait %1; echo st''$?");
-    terminal.shows("st4");
+    until("the front goes on", || state(front).is_some_and(|state| state != 'T'));
+    std::fs::write(terminal.work().join("go"), "\n").expect("it is read");
+    shellgate_tests::gone(front);
 }
 
 /// H06
