@@ -50,6 +50,8 @@ pub enum Defect {
     Crash,
     /// Could not be started.
     Spawn,
+    /// One of its files is not what it was when the session started.
+    Changed,
     /// Its output is not a verdict of its protocol.
     Unreadable,
     /// A deny with no reason.

@@ -5,6 +5,7 @@
 //! leader stays unreaped until its group is killed, so a recycled process number can never be hit.
 
 mod environment;
+pub mod pins;
 mod pipes;
 mod process;
 mod spawn;
@@ -107,6 +108,12 @@ pub fn ask(
 
 /// Asks a policy hook about an event and reads the answer by its protocol.
 pub fn judge(spec: &CommandSpec, timeout: Duration, event: &Event, wanted: &dyn Fn() -> bool) -> HookAnswer {
+    if let Some(path) = spec.pins.changed() {
+        let path = path.display();
+        let detail =
+            format!("{path} was changed after the session started; a new session takes the new file");
+        return Fault::new(Defect::Changed, detail).into();
+    }
     let payload = match protocol::payload(spec.protocol, event) {
         Ok(payload) => payload,
         Err(fault) => return fault.into(),

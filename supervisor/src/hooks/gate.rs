@@ -9,6 +9,7 @@ mod tests;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use super::command::pins::Pins;
 use super::manifest::{Binding, Manifest, Runner};
 use super::{Answer, Defect, HookAnswer, Judgement, Refusal, Verdict, command};
 use crate::event::Event;
@@ -39,6 +40,11 @@ impl Gate {
     pub fn new(admits: Admits, manifests: Vec<Manifest>) -> Self {
         let mut hooks = manifests;
         hooks.retain(|hook| hook.is_policy() && hook.binding == Some(Binding::OnShell));
+        for hook in &mut hooks {
+            if let Runner::Command(spec) = &mut hook.runner {
+                spec.pins = Pins::of(spec);
+            }
+        }
         Self { admits, hooks, asker: Box::new(Headless) }
     }
 

@@ -13,6 +13,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_saphyr::Location;
 
+use crate::hooks::command::pins::Pins;
+
 pub use program::{ProgramError, resolve};
 pub use stage::{Scrutiny, Staged, Workshop, stage};
 pub use staging::{StagingError, check, honoured};
@@ -111,6 +113,8 @@ pub struct CommandSpec {
     /// Additions to the hook's otherwise clean environment.
     pub env: BTreeMap<String, String>,
     pub protocol: Protocol,
+    /// Its files as the session found them; filled by the gate.
+    pub pins: Pins,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::command::pins::Pins;
 use super::manifest::{Binding, CommandSpec, CommitPolicy, ExecutionMode, Manifest, Protocol, Runner};
 use crate::event::{Event, FileFacts, FileKind, Phase, SCHEMA};
 
@@ -61,6 +62,7 @@ pub(crate) fn sh(script: &str, protocol: Protocol) -> CommandSpec {
         args: vec!["-c".into(), script.into()],
         env: BTreeMap::new(),
         protocol,
+        pins: Pins::default(),
     }
 }
 

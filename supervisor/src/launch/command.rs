@@ -60,7 +60,7 @@ pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
         return super::front::FAILED;
     }
     if let Err(error) = restore_signals(plan) {
-        eprintln!("shellgate: {error}");
+        super::say(format_args!("{error}"));
         return super::front::FAILED;
     }
     let Some(program) = plan.command.first() else { return NOT_FOUND };
@@ -70,11 +70,11 @@ pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
         // The refusal has written its sentence to our stderr.
         nix::Error::EPERM => REFUSED,
         nix::Error::ENOENT => {
-            eprintln!("shellgate: {}: command not found", program.to_string_lossy());
+            super::say(format_args!("{}: command not found", program.to_string_lossy()));
             NOT_FOUND
         }
         errno => {
-            eprintln!("shellgate: cannot run {}: {}", program.to_string_lossy(), errno.desc());
+            super::say(format_args!("cannot run {}: {}", program.to_string_lossy(), errno.desc()));
             REFUSED
         }
     }

@@ -43,15 +43,15 @@ pub(super) fn run(supervisor: &Packets, supervisor_pid: i32) -> Result<u8, Launc
                     command = pidfd::open(pid).ok().map(|handle| Command { pid, handle });
                 }
                 Some(ToFront::Failed(reason)) => {
-                    eprintln!("shellgate: {reason}");
+                    super::say(format_args!("{reason}"));
                     return Ok(FAILED);
                 }
                 Some(ToFront::Ended { status: ended }) => status = Some(ended),
                 Some(ToFront::Farewell) => return Ok(status.map_or(FAILED, exit_status)),
                 None => {
-                    eprintln!(
-                        "shellgate: the supervisor (pid {supervisor_pid}) ended; no further program can be started"
-                    );
+                    super::say(format_args!(
+                        "the supervisor (pid {supervisor_pid}) ended; no further program can be started"
+                    ));
                     return match (command, status) {
                         (Some(command), None) => orphaned(&command, &signals),
                         _ => Ok(FAILED),

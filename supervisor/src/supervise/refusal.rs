@@ -16,11 +16,12 @@ const LONGEST: usize = 4096;
 
 pub(super) fn sentence(path: &str, refusal: &Refusal) -> String {
     let reason = refusal.reason.trim().trim_end_matches('.');
+    let stop = if reason.ends_with(['?', '!']) { "" } else { "." };
     let head = match refusal.defect {
         None => format!("shellgate: refused {path}: hook \"{}\": {reason}", refusal.hook),
         Some(_) => format!("shellgate: refused {path}: {reason}"),
     };
-    let tail = ". Retrying the same call unchanged will be refused again.\n";
+    let tail = format!("{stop} Retrying the same call unchanged will be refused again.\n");
     // One line, whatever the path or the reason holds, and no terminal escapes from either.
     let mut line: String = head.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let most = LONGEST - tail.len() - '…'.len_utf8();
@@ -32,7 +33,7 @@ pub(super) fn sentence(path: &str, refusal: &Refusal) -> String {
         line.truncate(end);
         line.push('…');
     }
-    line + tail
+    line + &tail
 }
 
 pub(super) fn tell(target: Target, sentence: &str) {

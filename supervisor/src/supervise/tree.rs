@@ -39,6 +39,7 @@ pub(super) enum End {
 pub(super) fn watch(running: &Running, launched: &Launched) -> End {
     let mut wanted = SigSet::empty();
     wanted.add(Signal::SIGTERM);
+    wanted.add(Signal::SIGHUP);
     let signals = match SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK) {
         Ok(signals) => signals,
         Err(errno) => return End::Broken(format!("cannot read signals: {errno}")),
@@ -60,9 +61,16 @@ pub(super) fn watch(running: &Running, launched: &Launched) -> End {
         if failed && let Some(error) = running.served.failure() {
             return End::Broken(format!("notifications can no longer be received: {error}"));
         }
-        if signalled && let Ok(Some(_)) = signals.read_signal() {
-            // While the command runs its front decides about signals; whoever ends a whole system tells both.
-            told = true;
+        if signalled && let Ok(Some(signal)) = signals.read_signal() {
+            if signal.ssi_signo == Signal::SIGHUP as u32 {
+                // After a rotation. Until it succeeds the old file stays in use.
+                if let Err(error) = running.session.ledger.trace.reopen() {
+                    tracing::error!("{error}");
+                }
+            } else {
+                // While the command runs its front decides about signals; whoever ends a whole system tells both.
+                told = true;
+            }
         }
         if reported {
             let Some(report) = launched.reports.receive() else {

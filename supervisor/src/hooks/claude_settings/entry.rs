@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::Problem;
+use crate::hooks::command::pins::Pins;
 use crate::hooks::manifest::{Binding, CommandSpec, CommitPolicy, ExecutionMode, Manifest, Protocol, Runner};
 
 /// Claude Code's own limit when an entry names none.
@@ -106,6 +107,7 @@ pub(super) fn read(
             args: vec!["-c".to_owned(), format!("{ENTER_PROJECT}{command}")],
             env: BTreeMap::from([("CLAUDE_PROJECT_DIR".to_owned(), project.to_owned())]),
             protocol: Protocol::Claude,
+            pins: Pins::default(),
         }),
         timeout: timeout(hook, at)?,
     });

@@ -14,6 +14,7 @@ use super::{
     Runner, check, resolve,
 };
 use crate::hooks::command::is_forbidden;
+use crate::hooks::command::pins::Pins;
 use crate::hooks::rules::RuleSet;
 
 /// What staging needs from around the manifest.
@@ -143,6 +144,7 @@ fn runner(
                 args: found.args,
                 env: env(raw)?,
                 protocol: raw.protocol.as_ref().map(|protocol| protocol.value).unwrap_or_default(),
+                pins: Pins::default(),
             }))
         }
         (Some(_), Some(command)) => {
