@@ -71,8 +71,8 @@ fn a_deleted_trace_is_made_anew_and_says_what_it_lost() {
     let gaps = gaps(&files[0]);
     assert_eq!(gaps.len(), 1, "{files:#?}");
     assert_eq!(gaps[0]["what"], "the trace file was deleted");
-    // The start, three execs, one outcome at least.
-    assert!(gaps[0]["lost"].as_u64().is_some_and(|lost| (5..=7).contains(&lost)), "{}", gaps[0]);
+    // The start and three execs; an outcome may be written before or after.
+    assert!(gaps[0]["lost"].as_u64().is_some_and(|lost| (4..=7).contains(&lost)), "{}", gaps[0]);
     assert_eq!(count(&files[0], "shell").values().sum::<usize>(), 1);
     assert_eq!(count(&files[0], "session_end").len(), 1);
 }
