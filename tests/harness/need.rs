@@ -26,7 +26,7 @@ macro_rules! need {
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What no set-up can bring: another run, another machine or another container has it.
-const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns", "ebpf"];
+const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns", "ebpf", "toolchain"];
 
 /// Why it is not to be had here, if it is not.
 pub fn lacks(what: &str) -> Option<String> {
