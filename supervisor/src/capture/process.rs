@@ -1,6 +1,12 @@
 //! Who the caller is: `/proc/TID/status`, read once per exec.
 
+use std::fs::File;
+use std::io::Read;
+
 use crate::capture::CaptureError;
+
+/// A status is some 1.5 KiB; a long list of groups or CPUs makes it longer.
+const ROOM: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Process {
@@ -16,13 +22,27 @@ pub struct Process {
 }
 
 pub fn read(tid: i32) -> Result<Process, CaptureError> {
-    let text = std::fs::read_to_string(format!("/proc/{tid}/status"))
-        .map_err(|source| CaptureError::Proc { what: "the status", tid, source })?;
-    parse(&text).ok_or_else(|| CaptureError::Proc {
-        what: "the status",
-        tid,
-        source: std::io::Error::other("a field is missing"),
-    })
+    let failed = |source| CaptureError::Proc { what: "the status", tid, source };
+    let mut file = File::open(format!("/proc/{tid}/status")).map_err(failed)?;
+    // In one read as a rule: the kernel writes the whole record at once.
+    let mut text = vec![0; ROOM];
+    let mut len = 0;
+    loop {
+        match file.read(&mut text[len..]) {
+            Ok(read) => {
+                len += read;
+                let found = parse(&String::from_utf8_lossy(&text[..len]));
+                match found {
+                    Some(process) => return Ok(process),
+                    None if read == 0 => return Err(failed(std::io::Error::other("a field is missing"))),
+                    None if len == text.len() => text.resize(2 * len, 0),
+                    None => {}
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
 }
 
 fn parse(text: &str) -> Option<Process> {
@@ -37,17 +57,14 @@ fn parse(text: &str) -> Option<Process> {
             "Uid" => process.uid = words.nth(1)?.parse().ok()?,
             "Gid" => process.gid = words.nth(1)?.parse().ok()?,
             "NStgid" => process.inner_pid = words.next_back()?.parse().ok()?,
-            "NSpid" => {
-                process.inner_tid = words.next_back()?.parse().ok()?;
-                // What is needed stands above this line.
-                seen += 1;
-                break;
-            }
+            "NSpid" => process.inner_tid = words.next_back()?.parse().ok()?,
+            // Behind what is needed: the lines above are whole, however much was read.
+            "NSpgid" => return (seen == 6).then_some(process),
             _ => continue,
         }
         seen += 1;
     }
-    (seen == 6).then_some(process)
+    None
 }
 
 #[cfg(test)]

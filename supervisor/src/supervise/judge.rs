@@ -163,17 +163,17 @@ impl Session {
     /// A process that has executed before descends from its own program; one that was only forked from the
     /// first of its ancestors that has.
     fn ancestry(&self, pid: i32, ppid: i32) -> Vec<Ancestor> {
-        let mut at = pid;
-        let mut next = ppid;
+        let (mut at, mut parent) = (pid, Some(ppid));
         for _ in 0..MOST_ANCESTORS {
             if let Some(lineage) = self.tracker.lineage(at) {
                 return lineage;
             }
-            if next <= 1 {
-                break;
+            // The caller's own parent has been read already; each further one only if it is needed.
+            let next = parent.take().or_else(|| capture::process::read(at).ok().map(|process| process.ppid));
+            match next {
+                Some(next) if next > 1 => at = next,
+                _ => break,
             }
-            at = next;
-            next = capture::process::read(at).map_or(0, |process| process.ppid);
         }
         // An orphan's parents are gone; the tree's first program is still its ancestor.
         self.tracker.root().into_iter().collect()
