@@ -14,6 +14,7 @@ use nix::unistd::Pid;
 use super::End;
 use super::environment::MARKER;
 use crate::sys::hook_process::{self, Ended};
+use crate::sys::pidfd;
 
 pub(super) struct Process {
     /// Taken when it is reaped.
@@ -30,7 +31,7 @@ const REAP: u16 = 1000;
 impl Process {
     pub(super) fn adopt(mut child: Child, marker: String) -> io::Result<Self> {
         let group = Pid::from_raw(child.id() as i32);
-        match hook_process::pidfd_open(child.id()) {
+        match pidfd::open(child.id().cast_signed()) {
             Ok(pidfd) => Ok(Self { child: Some(child), group, pidfd, marker }),
             Err(error) => {
                 let _ = killpg(group, Signal::SIGKILL);
