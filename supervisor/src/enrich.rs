@@ -14,6 +14,7 @@ mod multicall; // busybox, toybox, coreutils
 mod options; // the engine behind grammars that are data
 mod program; // what really starts, behind loaders and multi-call binaries
 mod reading; // what a command line says
+mod recipe; // what make, just and npm will run
 mod shells; // grammars of the shells
 #[cfg(test)]
 mod tests;
@@ -42,8 +43,21 @@ pub trait Files {
     fn read(&self, path: &[u8], limit: usize) -> Result<FileText, String>;
     /// At most `limit` bytes of the very file that is being executed.
     fn read_subject(&self, limit: usize) -> Result<FileText, String>;
+    /// What a name stands for, symbolic links followed.
+    fn listing(&self, path: &[u8]) -> Listing;
+    /// At most `most` names of a directory, in no order; an error when there are more, or it is none.
+    fn names(&self, path: &[u8], most: usize) -> Result<Vec<String>, String>;
     /// Whether descriptor 0 of the target is a terminal.
     fn stdin_is_terminal(&self) -> bool;
+}
+
+/// What a path stands for as far as build tools tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    Absent,
+    Directory,
+    /// A regular file, or something else that is not a directory.
+    File,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -134,13 +134,57 @@ pub struct Script {
     pub args: Vec<String>,
 }
 
+/// What a build tool will run, read from its files without running it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recipe {
-    /// `make`, `just` or `npm`.
+    /// `make`, `just`, `npm`, `pnpm` or `yarn`.
     pub tool: String,
+    /// What was asked for, several names joined by a space; the tool's default when nothing was.
     pub name: String,
+    /// The file that states it, canonical.
     pub file: String,
+    /// Where in `file` it starts, from 1.
+    pub line: Option<u64>,
+    /// The text that what was asked for runs, expanded as far as that needs nothing to be run.
     pub body: String,
+    /// Whether `runs` is all that may run and every body in it is the final text.
+    pub complete: bool,
+    /// Why it is not complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Everything that may run for it, in the order in which it would; what was asked for is among it.
+    pub runs: Vec<RecipePart>,
+}
+
+/// One piece of text that a build tool hands to a shell or interpreter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecipePart {
+    pub name: String,
+    pub role: RecipeRole,
+    /// Canonical.
+    pub file: String,
+    /// From 1.
+    pub line: Option<u64>,
+    /// The program and options that get the body, when the file or the call states them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell: Option<Vec<String>>,
+    pub body: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RecipeRole {
+    /// Named by the call, or the default.
+    Asked,
+    /// Runs before, because what was asked for depends on it.
+    Dependency,
+    /// Runs after (just's `&&`).
+    After,
+    /// npm's `preNAME` and `postNAME` scripts.
+    Pre,
+    Post,
+    /// Runs while the file is read, whatever was asked for: just's backticks, make's `$(shell …)`.
+    Reading,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 
 use super::files::TargetFiles;
+use super::recipe::recipe;
 use super::{Subject, applet, payload, script};
 use crate::capture::Attempt;
 use crate::capture::process;
@@ -118,7 +119,7 @@ pub fn describe(attempt: &Attempt, context: Context<'_>) -> Event {
         payload: payload(&subject).map(|operand| canonical(attempt, &operand)),
         applet: applet(&subject),
         script: script(&subject, &files),
-        recipe: None,
+        recipe: recipe(&subject, &attempt.cwd.path, &call.envp, &files),
         interpreters,
         env,
         env_names,

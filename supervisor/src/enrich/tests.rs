@@ -10,7 +10,7 @@ mod shells;
 
 use std::collections::BTreeMap;
 
-use super::{FileText, Files, Subject, script};
+use super::{FileText, Files, Listing, Subject, script};
 use crate::event::{Script, ScriptSource};
 
 /// A small world: files by name, the subject's own bytes, a terminal or none.
@@ -46,6 +46,30 @@ impl Files for World {
             size: bytes.len() as u64,
             bytes: bytes[..bytes.len().min(limit)].to_vec(),
         })
+    }
+
+    fn listing(&self, path: &[u8]) -> Listing {
+        let below = [path.strip_suffix(b"/").unwrap_or(path), b"/"].concat();
+        if self.files.contains_key(path) {
+            Listing::File
+        } else if self.files.keys().any(|name| name.starts_with(&below)) {
+            Listing::Directory
+        } else {
+            Listing::Absent
+        }
+    }
+
+    fn names(&self, path: &[u8], most: usize) -> Result<Vec<String>, String> {
+        let below = [path.strip_suffix(b"/").unwrap_or(path), b"/"].concat();
+        let inside = self.files.keys().filter_map(|name| name.strip_prefix(below.as_slice()));
+        let first = inside.map(|rest| rest.split(|byte| *byte == b'/').next().unwrap_or_default());
+        let mut names: Vec<String> = first.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        names.dedup();
+        if names.is_empty() {
+            Err("not a directory".into())
+        } else {
+            Ok(names.into_iter().take(most).collect())
+        }
     }
 
     fn stdin_is_terminal(&self) -> bool {

@@ -176,7 +176,9 @@ fn weight(event: &Event) -> usize {
     let script = event.script.as_ref();
     let text = script.and_then(|script| script.text.as_ref()).map_or(0, String::len);
     let args: usize = script.iter().flat_map(|script| &script.args).map(String::len).sum();
-    let recipe = event.recipe.as_ref().map_or(0, |recipe| recipe.body.len());
+    let recipe = event.recipe.as_ref().map_or(0, |recipe| {
+        recipe.body.len() + recipe.runs.iter().map(|part| part.body.len()).sum::<usize>()
+    });
     let env: usize = event.env.iter().map(|(name, value)| name.len() + value.len()).sum();
     let names: usize = event.env_names.iter().map(String::len).sum();
     argv + exact + text + args + recipe + env + names + event.command.len()

@@ -139,6 +139,14 @@ impl Redactor {
         if let Some(recipe) = &mut event.recipe {
             self.mask(&mut recipe.name);
             self.mask(&mut recipe.body);
+            self.mask_some(&mut recipe.note);
+            for part in &mut recipe.runs {
+                self.mask(&mut part.name);
+                self.mask(&mut part.body);
+                for word in part.shell.iter_mut().flatten() {
+                    self.mask(word);
+                }
+            }
         }
         if let Some(outcome) = &mut event.outcome {
             self.mask_some(&mut outcome.by);
@@ -174,7 +182,13 @@ impl Redactor {
         let script = event.script.iter().flat_map(|script| {
             [&script.text, &script.note, &script.path, &script.arg0].into_iter().flatten().chain(&script.args)
         });
-        let recipe = event.recipe.iter().flat_map(|recipe| [&recipe.name, &recipe.body]);
+        let recipe = event.recipe.iter().flat_map(|recipe| {
+            let parts = recipe
+                .runs
+                .iter()
+                .flat_map(|part| [&part.name, &part.body].into_iter().chain(part.shell.iter().flatten()));
+            [&recipe.name, &recipe.body].into_iter().chain(&recipe.note).chain(parts)
+        });
         [&event.path_raw, &event.path, &event.command]
             .into_iter()
             .chain(&event.argv)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::pattern::basename;
-use crate::enrich::{self, FileText, Files, Subject};
+use crate::enrich::{self, FileText, Files, Listing, Subject};
 use crate::event::{Event, FileFacts, FileKind, Phase, SCHEMA, Script, ScriptSource};
 
 /// Where examples run: absolute paths below it are inside the working directory.
@@ -121,6 +121,14 @@ impl Files for NoFiles {
     }
 
     fn read_subject(&self, _limit: usize) -> Result<FileText, String> {
+        Err("an example has no files".into())
+    }
+
+    fn listing(&self, _path: &[u8]) -> Listing {
+        Listing::Absent
+    }
+
+    fn names(&self, _path: &[u8], _most: usize) -> Result<Vec<String>, String> {
         Err("an example has no files".into())
     }
 

@@ -7,7 +7,7 @@ use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 use super::condition::{ConditionError, ENGINE};
 use super::functions;
 use super::scope::FIELDS;
-use crate::event::{Ancestor, Event, Interpreter, Recipe};
+use crate::event::{Ancestor, Event, Interpreter, Recipe, RecipePart, RecipeRole};
 
 /// CEL's own names for types, which may stand in `type(x) == string`.
 const TYPES: &[&str] = &[
@@ -122,7 +122,18 @@ pub(super) fn full_event() -> Event {
         tool: "make".into(),
         name: "all".into(),
         file: "/Makefile".into(),
+        line: Some(1),
         body: "true".into(),
+        complete: false,
+        note: Some("a note".into()),
+        runs: vec![RecipePart {
+            name: "deploy".into(),
+            role: RecipeRole::Asked,
+            file: "/w/Makefile".into(),
+            line: Some(1),
+            shell: Some(vec!["/bin/sh".into(), "-c".into()]),
+            body: "true".into(),
+        }],
     });
     event
 }

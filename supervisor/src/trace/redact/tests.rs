@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a value that is missing is a failed test")]
 
 use super::*;
-use crate::event::{Recipe, Script};
+use crate::event::{Recipe, RecipePart, RecipeRole, Script};
 use crate::trace::samples::event;
 
 fn text(input: &str) -> String {
@@ -211,7 +211,18 @@ fn no_part_of_an_event_keeps_the_secret() {
         tool: "make".to_owned(),
         name: "deploy".to_owned(),
         file: "/w/Makefile".to_owned(),
+        line: Some(1),
         body: "DEPLOY_TOKEN=T1SECRET ./deploy".to_owned(),
+        complete: false,
+        note: Some("a note".to_owned()),
+        runs: vec![RecipePart {
+            name: "deploy".to_owned(),
+            role: RecipeRole::Asked,
+            file: "/w/Makefile".to_owned(),
+            line: Some(1),
+            shell: Some(vec!["/bin/sh".to_owned(), "-c".to_owned()]),
+            body: "DEPLOY_TOKEN=T1SECRET ./deploy".to_owned(),
+        }],
     });
     given.env.insert("MY_TOKEN".to_owned(), "T1SECRET".to_owned());
     given.env.insert("HOME".to_owned(), "/T1SECRET".to_owned());
