@@ -17,6 +17,8 @@ pub mod shebang;
 pub mod view;
 pub mod walk;
 
+use std::sync::Arc;
+
 use crate::notify::{Notification, RawCall, Target};
 use call::Call;
 use process::Process;
@@ -28,7 +30,7 @@ use view::View;
 pub struct Attempt {
     pub target: Target,
     pub process: Process,
-    pub call: Call,
+    pub call: Arc<Call>,
     pub cwd: view::Cwd,
     pub program: Program,
     pub view: View,
@@ -96,7 +98,7 @@ fn read(tid: i32, raw: RawCall) -> Result<Captured, CaptureError> {
         return Ok(Captured::Check);
     }
     let process = process::read(tid)?;
-    let view = View::of(tid, &process)?;
+    let view = View::of(tid)?;
     resolve(call, process, view)
 }
 
@@ -104,16 +106,16 @@ fn read(tid: i32, raw: RawCall) -> Result<Captured, CaptureError> {
 pub fn rehearse(call: Call) -> Result<Captured, CaptureError> {
     let tid = nix::unistd::gettid().as_raw();
     let process = process::read(tid)?;
-    let view = View::of(tid, &process)?;
+    let view = View::of(tid)?;
     resolve(call, process, view)
 }
 
 fn resolve(call: Call, process: Process, view: View) -> Result<Captured, CaptureError> {
-    let program = match program::open(&view, &call)? {
+    let program = match program::open(&view, &process, &call)? {
         Ok(program) => program,
         Err(errno) => return Ok(Captured::Native(errno)),
     };
     let cwd = view.cwd()?;
     let target = Target { tid: view.tid, pid: process.pid };
-    Ok(Captured::Attempt(Box::new(Attempt { target, process, call, cwd, program, view })))
+    Ok(Captured::Attempt(Box::new(Attempt { target, process, call: Arc::new(call), cwd, program, view })))
 }

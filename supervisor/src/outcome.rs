@@ -5,7 +5,7 @@
 pub mod handles;
 
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::event::{Ancestor, Event, Outcome, OutcomeKind};
@@ -14,7 +14,7 @@ use crate::seal::Fate;
 /// An exec with its outcome.
 #[derive(Debug)]
 pub struct Ended {
-    pub event: Box<Event>,
+    pub event: Arc<Event>,
     pub outcome: Outcome,
 }
 
@@ -30,7 +30,7 @@ pub struct Exit {
 
 #[derive(Debug)]
 struct Admitted {
-    event: Box<Event>,
+    event: Arc<Event>,
     since: Instant,
     /// What the exec fails with if it fails, where the file tells.
     likely_errno: Option<i32>,
@@ -46,6 +46,8 @@ struct State {
     early: HashMap<i32, Exit>,
     /// The first program that ran, from which everything else descends.
     root: Option<Ancestor>,
+    /// Somebody waits for the last ends.
+    closing: bool,
 }
 
 impl State {
@@ -72,7 +74,7 @@ impl Tracker {
     }
 
     /// Before the reply. `likely_errno` stands for an errno that no source can see.
-    pub fn admit(&self, event: Box<Event>, likely_errno: Option<i32>) {
+    pub fn admit(&self, event: Arc<Event>, likely_errno: Option<i32>) {
         let mut state = self.state();
         // An end that was reported under this pid before now belongs to an earlier process.
         state.early.remove(&event.pid);
@@ -143,8 +145,11 @@ impl Tracker {
             outcome.duration_us = since.elapsed().as_micros() as u64;
             (self.tell)(Ended { event, outcome });
         }
+        // A notification costs a system call even when nobody waits for it.
+        if state.closing {
+            self.settled.notify_all();
+        }
         drop(state);
-        self.settled.notify_all();
     }
 
     /// The execs that a process descends from: its own current program's, nearest first.
@@ -167,6 +172,7 @@ impl Tracker {
     pub fn close(&self, patience: Duration) {
         let until = Instant::now() + patience;
         let mut state = self.state();
+        state.closing = true;
         while !(state.running.is_empty() && state.pending.is_empty()) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {

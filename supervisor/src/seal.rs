@@ -123,6 +123,9 @@ pub trait Seal: Send + Sync {
 
 /// A sealed exec whose caller still waits. Dropping it withdraws the seal.
 pub trait Armed {
+    /// Whether [`Armed::settle`] waits for the caller to go on.
+    fn waits(&self) -> bool;
+
     /// After the reply: finds out what became of the exec.
     fn settle(self: Box<Self>) -> Fate;
 }

@@ -11,6 +11,8 @@ pub(crate) mod samples;
 pub mod sessions;
 mod writer;
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,11 +37,11 @@ pub enum Record {
         warnings: Vec<String>,
     },
     Shell {
-        event: Box<Event>,
+        event: Arc<Event>,
         answers: Vec<Answer>,
     },
     CallDenied {
-        event: Box<Event>,
+        event: Arc<Event>,
         hook: String,
         reason: String,
         defect: Option<Defect>,

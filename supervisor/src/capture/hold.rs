@@ -8,6 +8,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use crate::notify::pool;
 use crate::sys::files;
 
 /// A writer may be on its way out: another thread forked while it had the file open, and executes now.
@@ -33,7 +34,10 @@ pub fn hold(file: File) -> Hold {
         match files::lease(file.as_fd()) {
             Ok(()) => return Hold::Held(Held(file)),
             Err(error) if error.raw_os_error() != Some(libc::EAGAIN) => return Hold::Unavailable(file),
-            Err(_) if tried < TRIES => std::thread::sleep(BETWEEN),
+            Err(_) if tried < TRIES => {
+                pool::about_to_wait();
+                std::thread::sleep(BETWEEN);
+            }
             Err(_) => {}
         }
     }

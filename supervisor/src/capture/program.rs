@@ -10,11 +10,13 @@ use nix::sys::stat::{SFlag, fstat};
 
 use crate::capture::call::{Call, Syscall};
 use crate::capture::hold::{Held, Hold, hold};
+use crate::capture::process::Process;
 use crate::capture::resolve::{self, Base, Resolved};
 use crate::capture::shebang::{self, Shebang};
 use crate::capture::view::View;
 use crate::capture::{CaptureError, binfmt};
 use crate::event::FileKind;
+use crate::notify::pool;
 use crate::sys::files;
 
 /// How often the kernel goes from script to interpreter before it says ELOOP.
@@ -66,12 +68,14 @@ impl Program {
 }
 
 /// The inner error is the kernel's errno.
-pub fn open(view: &View, call: &Call) -> Result<Result<Program, i32>, CaptureError> {
+pub fn open(view: &View, process: &Process, call: &Call) -> Result<Result<Program, i32>, CaptureError> {
+    // Our own rights stand for the caller's only when it is the same user; otherwise the kernel says it later.
+    let same_user = process.uid == nix::unistd::geteuid().as_raw();
     let file = match find(view, call) {
         Ok(file) => file,
         Err(errno) => return Ok(Err(errno)),
     };
-    let (file, mut format, mut head) = match admit(file, view)? {
+    let (file, mut format, mut head) = match admit(file, same_user)? {
         Ok(admitted) => admitted,
         Err(errno) => return Ok(Err(errno)),
     };
@@ -87,7 +91,7 @@ pub fn open(view: &View, call: &Call) -> Result<Result<Program, i32>, CaptureErr
         }
         let path = interpreter_path(view, &line);
         let found = match path {
-            Ok(file) => admit(file, view)?,
+            Ok(file) => admit(file, same_user)?,
             Err(errno) => Err(errno),
         };
         let (file, next, next_head) = match found {
@@ -138,7 +142,7 @@ fn interpreter_path(view: &View, line: &Shebang) -> Result<Resolved, i32> {
 
 /// The checks the kernel makes before it looks inside, and a look inside.
 #[expect(clippy::type_complexity, reason = "one caller, which takes the parts apart at once")]
-fn admit(file: Resolved, view: &View) -> Result<Result<(Resolved, Format, Vec<u8>), i32>, CaptureError> {
+fn admit(file: Resolved, same_user: bool) -> Result<Result<(Resolved, Format, Vec<u8>), i32>, CaptureError> {
     let mode = file.stat.st_mode;
     if mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits() {
         return Ok(Err(libc::ELOOP));
@@ -146,9 +150,6 @@ fn admit(file: Resolved, view: &View) -> Result<Result<(Resolved, Format, Vec<u8
     if mode & SFlag::S_IFMT.bits() != SFlag::S_IFREG.bits() || mode & 0o111 == 0 {
         return Ok(Err(libc::EACCES));
     }
-    // Our own rights stand for the caller's only when it is the same user; otherwise the kernel says it later.
-    let same_user = std::fs::metadata(format!("/proc/{}", view.tid))
-        .is_ok_and(|theirs| std::os::unix::fs::MetadataExt::uid(&theirs) == nix::unistd::geteuid().as_raw());
     if same_user && let Err(error) = files::may_execute(file.fd.as_fd()) {
         let errno = error.raw_os_error().unwrap_or(libc::EACCES);
         // Kernels before 5.8 do not know the call; the mode bits have been looked at.
@@ -175,7 +176,7 @@ fn admit(file: Resolved, view: &View) -> Result<Result<(Resolved, Format, Vec<u8
     };
     let file = settle(file)?;
     let open = file.held.as_ref().map(Held::file).or(open.as_ref());
-    let head = open.map(head).transpose();
+    let head = open.map(|open| head(open, file.stat.st_size)).transpose();
     let head =
         head.map_err(|source| CaptureError::File { path: file.display(), source })?.unwrap_or_default();
     let format = if head.starts_with(b"\x7fELF") && is_for_this_machine(&head) {
@@ -209,16 +210,18 @@ fn settle(mut file: Resolved) -> Result<Resolved, CaptureError> {
         let changed = Duration::new(file.stat.st_ctime.max(0) as u64, file.stat.st_ctime_nsec as u32);
         let missing = now.checked_sub(changed).and_then(|age| SETTLED.checked_sub(age));
         let Some(missing) = missing.filter(|_| file.kind == FileKind::Regular) else { return Ok(file) };
+        pool::about_to_wait();
         std::thread::sleep(missing);
         file.stat = fstat(&file.fd).map_err(|errno| failed(&file, errno.into()))?;
     }
     Err(failed(&file, std::io::Error::other("it changes all the time")))
 }
 
-fn head(file: &File) -> std::io::Result<Vec<u8>> {
+/// The start of a file of `size` bytes; a size of 0 may mean that the file system does not know it.
+fn head(file: &File, size: i64) -> std::io::Result<Vec<u8>> {
     let mut head = vec![0; shebang::BUFFER];
     let mut len = 0;
-    loop {
+    while len == 0 || len < head.len() && len as i64 != size {
         match file.read_at(&mut head[len..], len as u64) {
             Ok(0) => break,
             Ok(read) => len += read,

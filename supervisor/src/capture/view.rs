@@ -10,15 +10,11 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
 use crate::capture::CaptureError;
-use crate::capture::process::Process;
 use crate::sys::files::{self, MountedInode};
 
 #[derive(Debug, Clone)]
 pub struct View {
     pub tid: i32,
-    /// Ids for `/proc/self` and `/proc/thread-self` on the way.
-    pub inner_pid: i32,
-    pub inner_tid: i32,
     /// Root directory and mount namespace are the supervisor's own, so that the kernel can resolve for us.
     pub shares_our_root: bool,
 }
@@ -37,19 +33,14 @@ fn our_root() -> Option<MountedInode> {
 }
 
 impl View {
-    pub fn of(tid: i32, process: &Process) -> Result<Self, CaptureError> {
+    pub fn of(tid: i32) -> Result<Self, CaptureError> {
         let root = proc_path(tid, "root");
         let theirs = files::mounted_inode(None, &root).map_err(|source| CaptureError::Proc {
             what: "the root directory",
             tid,
             source,
         })?;
-        Ok(Self {
-            tid,
-            inner_pid: process.inner_pid,
-            inner_tid: process.inner_tid,
-            shares_our_root: our_root() == Some(theirs),
-        })
+        Ok(Self { tid, shares_our_root: our_root() == Some(theirs) })
     }
 
     pub fn root(&self) -> Result<OwnedFd, i32> {

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStringExt;
 use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::sys::stat::{Mode, SFlag, fstat};
 
+use crate::capture::process;
 use crate::capture::resolve::Base;
 use crate::capture::view::{self, View};
 use crate::sys::files;
@@ -82,7 +83,7 @@ impl Walk<'_> {
 
     fn enter(&mut self, name: &[u8], follow: bool) -> Result<(), i32> {
         let in_proc = files::file_system_type(self.at.as_fd()).is_ok_and(|kind| kind == PROC_SUPER_MAGIC);
-        if in_proc && self.is_process_alias(name) {
+        if in_proc && self.is_process_alias(name)? {
             return Ok(());
         }
         let c_name = CString::new(name).map_err(|_| libc::ENOENT)?;
@@ -114,26 +115,25 @@ impl Walk<'_> {
     }
 
     /// `/proc/self` and `/proc/thread-self` are links whose text depends on who reads it.
-    fn is_process_alias(&mut self, name: &[u8]) -> bool {
-        let names = match name {
-            b"self" => vec![self.view.inner_pid.to_string()],
-            b"thread-self" => {
-                vec![self.view.inner_pid.to_string(), "task".into(), self.view.inner_tid.to_string()]
-            }
-            _ => return false,
-        };
+    fn is_process_alias(&mut self, name: &[u8]) -> Result<bool, i32> {
+        if name != b"self" && name != b"thread-self" {
+            return Ok(false);
+        }
         // Only directly below the mount: a process directory has no such entry.
         let here = CString::new(name).map(|name| {
             readlinkat(&self.at, name.as_c_str())
                 .is_ok_and(|target| target.into_vec().first().is_some_and(u8::is_ascii_digit))
         });
         if here != Ok(true) {
-            return false;
+            return Ok(false);
         }
-        for name in names.into_iter().rev() {
-            self.todo.push_front(name.into_bytes());
+        let ids = process::inner(self.view.tid).map_err(|_| libc::EACCES)?;
+        if name == b"thread-self" {
+            self.todo.push_front(ids.tid.to_string().into_bytes());
+            self.todo.push_front(b"task".to_vec());
         }
-        true
+        self.todo.push_front(ids.pid.to_string().into_bytes());
+        Ok(true)
     }
 
     /// A link that is no text but a door: `exe`, `cwd`, `root`, `fd/N`.

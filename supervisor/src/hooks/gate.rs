@@ -13,6 +13,7 @@ use super::command::pins::Pins;
 use super::manifest::{Binding, Manifest, Runner};
 use super::{Answer, Defect, HookAnswer, Judgement, Refusal, Verdict, command};
 use crate::event::Event;
+use crate::notify::pool;
 
 pub use ask::{AskAnswer, Asker, Headless, Question};
 
@@ -105,7 +106,8 @@ impl Gate {
                 *slot = Some(answer);
             }
         }
-        if !rules_refused {
+        if !rules_refused && heard.iter().any(Option::is_none) {
+            pool::about_to_wait();
             concurrent::ask_the_rest(&self.hooks, &mut heard, event, wanted);
         }
         let verdict = self.verdict(&heard, event, wanted);
@@ -138,6 +140,7 @@ impl Gate {
             return Verdict::Refused(failed("gate", Defect::Internal, "a hook was not heard".to_owned()));
         }
         for (hook, question) in questions {
+            pool::about_to_wait();
             let question = Question { hook: &hook.name, text: question, event, wanted };
             if let Some(refusal) = ask::put(&*self.asker, &question) {
                 return Verdict::Refused(refusal);

@@ -192,6 +192,10 @@ struct Sealed {
 }
 
 impl Armed for Sealed {
+    fn waits(&self) -> bool {
+        false
+    }
+
     fn settle(mut self: Box<Self>) -> Fate {
         self.settled = true;
         self.shared.settle(self.pid, self.seq)

@@ -97,6 +97,10 @@ struct Attached {
 }
 
 impl Armed for Attached {
+    fn waits(&self) -> bool {
+        true
+    }
+
     fn settle(mut self: Box<Self>) -> Fate {
         self.done = true;
         let tid = self.expectation.target.tid;

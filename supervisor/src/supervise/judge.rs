@@ -1,6 +1,7 @@
 //! One notification, from capture to reply. Every early return leaves the notification answered or dropped,
 //! and a dropped one refuses.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::capture::{self, Attempt, CaptureError, Captured};
 use crate::enrich::describe::{self, Context};
 use crate::event::{Ancestor, Event};
 use crate::hooks::{Answer, Defect, Judgement, Refusal, Verdict};
-use crate::notify::{Notification, Target};
+use crate::notify::{Notification, Target, pool};
 use crate::seal::Fate;
 use crate::trace::Record;
 
@@ -44,7 +45,7 @@ impl Session {
         }
         let _open = self.open.read();
         let seq = self.next_seq();
-        let event = describe::unreadable(&self.id, seq, notification.tid, &error.to_string());
+        let event = Arc::new(describe::unreadable(&self.id, seq, notification.tid, &error.to_string()));
         let target = Target { tid: notification.tid, pid: notification.tid };
         let refusal = Refusal {
             hook: "capture".into(),
@@ -62,17 +63,20 @@ impl Session {
         let claim = self.memo.claim(attempt);
         let (slot, (event, judgement)) = match claim {
             // A signal interrupted the wait and the same call came again: it has been judged, or is being.
-            Claim::Theirs(slot) => match slot.wait(&|| notification.is_live()) {
-                Some(judged) => (slot, judged),
-                None => return,
-            },
+            Claim::Theirs(slot) => {
+                pool::about_to_wait();
+                match slot.wait(&|| notification.is_live()) {
+                    Some(judged) => (slot, judged),
+                    None => return,
+                }
+            }
             Claim::Ours { slot, abandoned } => {
                 if let Some(seq) = abandoned {
                     self.tracker.fate(seq, Fate::Gone);
                 }
-                let event = self.describe(attempt);
+                let event = Arc::new(self.describe(attempt));
                 let judgement = self.gate.judge(&event, &|| is_wanted(&notification, attempt.target));
-                slot.fill((event.clone(), judgement.clone()));
+                slot.fill((Arc::clone(&event), judgement.clone()));
                 (slot, (event, judgement))
             }
         };
@@ -107,7 +111,7 @@ impl Session {
         &self,
         notification: Notification,
         target: Target,
-        event: Event,
+        event: Arc<Event>,
         refusal: Refusal,
         answers: Vec<Answer>,
         errno: i32,
@@ -122,7 +126,7 @@ impl Session {
     }
 
     /// The caller was killed while its call was judged. It ran nothing, and the trace says what was decided.
-    pub(super) fn caller_gone(&self, event: Event, judgement: Judgement) {
+    pub(super) fn caller_gone(&self, event: Arc<Event>, judgement: Judgement) {
         match judgement.verdict {
             Verdict::Refused(mut refusal) => {
                 if refusal.defect.is_some() {
@@ -133,7 +137,6 @@ impl Session {
                 self.ledger.note(&denied(event, refusal, judgement.answers));
             }
             Verdict::None => {
-                let event = Box::new(event);
                 let seq = event.seq;
                 self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
                 self.ledger.note(&Record::Shell { event: event.clone(), answers: judgement.answers });
@@ -184,9 +187,9 @@ impl Session {
     }
 }
 
-fn denied(event: Event, refusal: Refusal, answers: Vec<Answer>) -> Record {
+fn denied(event: Arc<Event>, refusal: Refusal, answers: Vec<Answer>) -> Record {
     let Refusal { hook, reason, defect, detail } = refusal;
-    Record::CallDenied { event: Box::new(event), hook, reason, defect, detail, answers }
+    Record::CallDenied { event, hook, reason, defect, detail, answers }
 }
 
 /// Whether a hook's answer is still of use: for this notification, or for the one that repeats it after a

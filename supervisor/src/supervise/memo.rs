@@ -22,21 +22,28 @@ const KEEP: Duration = Duration::from_mins(1);
 /// Above this many, the old ones are looked for.
 const MANY: usize = 1024;
 
-type Judged = (Event, Judgement);
+type Judged = (Arc<Event>, Judgement);
 
 /// What makes two calls the same call.
 #[derive(Debug, PartialEq, Eq)]
 struct Key {
-    call: Call,
+    call: Arc<Call>,
     file: Identity,
     mapped: Identity,
+}
+
+#[derive(Debug, Default)]
+struct Filling {
+    judged: Option<Judged>,
+    /// Somebody waits for it; telling nobody costs a system call too.
+    awaited: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Slot {
     key: Key,
     since: Instant,
-    judged: Mutex<Option<Judged>>,
+    judged: Mutex<Filling>,
     filled: Condvar,
     /// In the trace. If the reply comes too late for one notification, it waits for the next.
     recorded: AtomicBool,
@@ -62,7 +69,7 @@ pub(super) struct Memo {
 impl Memo {
     pub(super) fn claim(&self, attempt: &Attempt) -> Claim {
         let key = Key {
-            call: attempt.call.clone(),
+            call: Arc::clone(&attempt.call),
             file: attempt.program.file.identity(),
             mapped: attempt.program.mapped().identity(),
         };
@@ -100,8 +107,11 @@ impl Memo {
 
 impl Slot {
     pub(super) fn fill(&self, judged: Judged) {
-        *self.judged.lock().unwrap_or_else(PoisonError::into_inner) = Some(judged);
-        self.filled.notify_all();
+        let mut filling = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+        filling.judged = Some(judged);
+        if filling.awaited {
+            self.filled.notify_all();
+        }
     }
 
     /// Marks the call as one that is in the trace, or will be at once. False when it was already.
@@ -125,20 +135,21 @@ impl Slot {
     fn recorded_seq(&self) -> Option<u64> {
         let abandoned = self.recorded.load(Ordering::Relaxed) && !self.is_answered();
         let judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
-        judged.as_ref().filter(|_| abandoned).map(|(event, _)| event.seq)
+        judged.judged.as_ref().filter(|_| abandoned).map(|(event, _)| event.seq)
     }
 
     /// The judgement, once it is there; `None` when the caller stopped waiting for it or whoever judged failed.
     pub(super) fn wait(self: &Arc<Self>, wanted: &dyn Fn() -> bool) -> Option<Judged> {
-        let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut filling = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+        filling.awaited = true;
         loop {
-            if let Some(judged) = &*judged {
+            if let Some(judged) = &filling.judged {
                 return Some(judged.clone());
             }
             if !wanted() || self.since.elapsed() >= KEEP {
                 return None;
             }
-            judged = self.filled.wait_timeout(judged, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
+            filling = self.filled.wait_timeout(filling, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Letting an exec through: sealed, then recorded, then answered. Nothing runs that is not sealed and written down.
 
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Session;
@@ -11,7 +12,7 @@ use crate::capture::program::Format;
 use crate::config::OnFailure;
 use crate::event::Event;
 use crate::hooks::{Answer, Defect, Judgement, Refusal, Verdict};
-use crate::notify::{Notification, Sent};
+use crate::notify::{Notification, Sent, pool};
 use crate::seal::{Armed, Expectation, Fate, Seal, predict};
 use crate::trace::Record;
 
@@ -22,6 +23,11 @@ struct Sealed {
 }
 
 impl Sealed {
+    /// Whether a tracer waits for the exec to be done.
+    fn waits(&self) -> bool {
+        self.witness.is_some() || self.armed.waits()
+    }
+
     fn settle(self) -> Fate {
         match self.witness.map(Armed::settle) {
             // The promise is taken back with `armed`: it was not used and never will be.
@@ -37,7 +43,7 @@ impl Session {
         &self,
         notification: Notification,
         attempt: &Attempt,
-        event: Event,
+        event: Arc<Event>,
         answers: Vec<Answer>,
         slot: &Slot,
         open: impl Sized,
@@ -68,7 +74,12 @@ impl Session {
         let sent = slot.reply(|| notification.proceed());
         drop(open);
         match sent {
-            Sent::Delivered => self.tracker.fate(seq, sealed.settle()),
+            Sent::Delivered => {
+                if sealed.waits() {
+                    pool::about_to_wait();
+                }
+                self.tracker.fate(seq, sealed.settle());
+            }
             Sent::TooLate => {
                 drop(sealed);
                 if exists(target) {
@@ -117,16 +128,15 @@ impl Session {
     }
 
     /// On disk first: what the kernel reports about the exec from now on comes after its record.
-    fn admit(&self, event: &Event, answers: &[Answer], attempt: &Attempt) -> Result<(), String> {
-        let event = Box::new(event.clone());
+    fn admit(&self, event: &Arc<Event>, answers: &[Answer], attempt: &Attempt) -> Result<(), String> {
         if let Err(error) =
-            self.ledger.trace.write(&Record::Shell { event: event.clone(), answers: answers.to_vec() })
+            self.ledger.trace.write(&Record::Shell { event: Arc::clone(event), answers: answers.to_vec() })
             && self.trace_on_failure == OnFailure::Refuse
         {
             return Err(error.to_string());
         }
         let likely_errno = (attempt.program.format == Format::Unknown).then_some(libc::ENOEXEC);
-        self.tracker.admit(event, likely_errno);
+        self.tracker.admit(Arc::clone(event), likely_errno);
         self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
         self.ledger.counts.allowed.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -136,7 +146,7 @@ impl Session {
         &self,
         notification: Notification,
         attempt: &Attempt,
-        event: Event,
+        event: Arc<Event>,
         answers: Vec<Answer>,
         first: bool,
         refusal: Refusal,

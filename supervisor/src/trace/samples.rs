@@ -67,12 +67,12 @@ pub(crate) fn start(session_id: &str) -> Record {
 }
 
 pub(crate) fn shell(event: Event) -> Record {
-    Record::Shell { event: Box::new(event), answers: Vec::new() }
+    Record::Shell { event: event.into(), answers: Vec::new() }
 }
 
 pub(crate) fn denied(event: Event, reason: &str) -> Record {
     Record::CallDenied {
-        event: Box::new(event),
+        event: event.into(),
         hook: "guard".to_owned(),
         reason: reason.to_owned(),
         defect: None,

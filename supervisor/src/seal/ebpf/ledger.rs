@@ -65,7 +65,11 @@ impl Shared {
         let mut ledger = self.ledger();
         // Twice, because an exec of another thread may use up the entry between look and write.
         for _ in 0..2 {
-            let live = self.live(pid).map_err(|error| failed(error.to_string()))?;
+            // The kernel only takes away: where the ledger has nothing, nothing is live.
+            let live = match ledger.of(pid) {
+                [] => None,
+                _ => self.live(pid).map_err(|error| failed(error.to_string()))?,
+            };
             let flags = if live.is_some() { bpf::EXIST } else { bpf::ANY };
             let mut seals = live.unwrap_or_default();
             let Some(free) = seals.slots.iter_mut().find(|slot| slot.mac == 0) else {

@@ -82,22 +82,17 @@ pub(super) fn load(room: Option<u32>) -> Result<Loaded, SealError> {
     let types = load_types(&mut object)?;
     let mut maps = create_maps(&mut object, room)?;
 
-    let raw = |name: &str| load_program(&object, name, RAW_TRACEPOINT, 0, types.as_fd());
-    let learn = raw("ask_learn")?;
+    let [learn, claim, identify, on_fork, on_exit, on_exec] = load_at_once(&object, PROGRAMS, types.as_fd())?;
     if bpf::run(learn.as_fd(), 0).map_err(because("cannot run a program in the kernel"))? != 0 {
         return Err(SealError("the kernel's pid structures are not where its BTF says".into()));
     }
     let mut links = vec![];
-    for (program, tracepoint) in [
-        ("on_fork", c"sched_process_fork"),
-        ("on_exit", c"sched_process_exit"),
-        ("on_exec", c"sched_process_exec"),
-    ] {
-        let loaded = raw(program)?;
-        let link = bpf::attach(loaded.as_fd(), Some(tracepoint));
-        links.push(link.map_err(because(format!("cannot attach {program}")))?);
+    for (program, tracepoint) in
+        [(on_fork, c"sched_process_fork"), (on_exit, c"sched_process_exit"), (on_exec, c"sched_process_exec")]
+    {
+        let link = bpf::attach(program.as_fd(), Some(tracepoint));
+        links.push(link.map_err(because(format!("cannot attach to {}", tracepoint.to_string_lossy())))?);
     }
-    let (claim, identify) = (raw("ask_claim")?, raw("ask_identify")?);
     let guards = load_guards(&object, &btf, &lsm, types.as_fd(), &mut links);
 
     let mut take =
@@ -190,6 +185,29 @@ fn create_maps(object: &mut Object, room: Option<u32>) -> Result<HashMap<String,
     object.relocate_maps(places, &text).map_err(because("the eBPF object's maps do not fit"))?;
     object.relocate_calls(&text).map_err(because("the eBPF object's calls do not fit"))?;
     Ok(maps)
+}
+
+/// The programs every session needs, in the order in which [`load`] takes them.
+const PROGRAMS: [&str; 6] = ["ask_learn", "ask_claim", "ask_identify", "on_fork", "on_exit", "on_exec"];
+
+/// The kernel's verifier is most of our start-up, and works on each program by itself. No thread outlives this.
+fn load_at_once<const N: usize>(
+    object: &Object,
+    names: [&str; N],
+    types: BorrowedFd<'_>,
+) -> Result<[OwnedFd; N], SealError> {
+    let loaded = std::thread::scope(|scope| {
+        let threads = names.map(|name| {
+            let load = move || load_program(object, name, RAW_TRACEPOINT, 0, types);
+            std::thread::Builder::new().spawn_scoped(scope, load)
+        });
+        threads.map(|thread| {
+            let thread = thread.map_err(because("cannot start a thread for an eBPF program"))?;
+            thread.join().unwrap_or_else(|_| Err(SealError("loading an eBPF program failed".into())))
+        })
+    });
+    let loaded: Vec<OwnedFd> = loaded.into_iter().collect::<Result<_, _>>()?;
+    loaded.try_into().map_err(|_| SealError("an eBPF program is missing".into()))
 }
 
 fn load_program(

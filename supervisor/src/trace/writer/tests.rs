@@ -110,7 +110,7 @@ fn a_deny_and_a_defect_read_back_as_they_were_written() {
     let trace = Trace::open(&path).unwrap();
     for defect in [None, Some(crate::hooks::Defect::Timeout)] {
         let denied = Record::CallDenied {
-            event: Box::new(event(1)),
+            event: event(1).into(),
             hook: "guard".to_owned(),
             reason: "no".to_owned(),
             defect,
