@@ -14,6 +14,7 @@ pub mod process;
 pub mod program;
 pub mod resolve;
 pub mod shebang;
+pub mod strings;
 pub mod view;
 pub mod walk;
 

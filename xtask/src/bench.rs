@@ -143,7 +143,7 @@ fn columns(root: &Path, folder: &Path, built: &Programs) -> Result<Vec<Column>> 
     };
     let mut columns = vec![
         Column { name: "bare", before: vec![] },
-        Column { name: "floor", before: vec![built.naive.display().to_string(), "0".into()] },
+        Column { name: "floor", before: vec![built.naive.display().to_string(), "floor".into()] },
     ];
     for (name, seal) in [("shellgate ebpf", "ebpf"), ("shellgate ptrace", "ptrace")] {
         let before = [vec![gate.clone()], sealed(seal)].concat();

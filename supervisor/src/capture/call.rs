@@ -1,7 +1,8 @@
 //! The exec call itself: which one, through which ABI, with which strings.
 
 use crate::capture::CaptureError;
-use crate::capture::memory::{Memory, Text};
+use crate::capture::memory::Memory;
+use crate::capture::strings::Strings;
 use crate::launch::filter::{self, Numbers};
 use crate::notify::RawCall;
 
@@ -66,7 +67,7 @@ pub struct Call {
     pub flags: u32,
     pub path: Vec<u8>,
     pub argv: Vec<Vec<u8>>,
-    pub envp: Vec<Vec<u8>>,
+    pub envp: Strings,
 }
 
 impl Call {
@@ -104,12 +105,15 @@ pub fn read(tid: i32, raw: RawCall) -> Result<Result<Call, i32>, CaptureError> {
     let mut reader = Reader { tid, memory: Memory::of(tid), pointer: abi.pointer, budget: MOST_BYTES };
     // One read for the three places that every exec needs.
     reader.memory.prefetch([path, argv, envp].into_iter().filter(|addr| *addr != 0))?;
-    let path = match reader.memory.string(path, LONGEST_PATH)? {
-        Some(Text::Whole(path)) => path,
-        Some(Text::TooLong) => return Ok(Err(libc::ENAMETOOLONG)),
+    let mut text = Vec::new();
+    match reader.memory.string(path, LONGEST_PATH, &mut text)? {
+        Some(true) => {}
+        Some(false) => return Ok(Err(libc::ENAMETOOLONG)),
         None => return Err(CaptureError::Unreadable { what: "the path", tid, addr: path }),
-    };
-    let Some(mut argv) = reader.strings("argv", argv)? else { return Ok(Err(libc::E2BIG)) };
+    }
+    let path = text;
+    let Some(argv) = reader.strings("argv", argv)? else { return Ok(Err(libc::E2BIG)) };
+    let mut argv: Vec<Vec<u8>> = argv.iter().map(<[u8]>::to_vec).collect();
     if argv.is_empty() {
         // Since 5.18 no program starts without a first word: the kernel puts an empty one there.
         argv.push(Vec::new());
@@ -129,20 +133,19 @@ struct Reader {
 impl Reader {
     /// The strings of a NULL-terminated pointer array (none for a NULL array, as the kernel reads it); `None`
     /// when they are more than the kernel takes.
-    fn strings(&mut self, what: &'static str, array: u64) -> Result<Option<Vec<Vec<u8>>>, CaptureError> {
+    fn strings(&mut self, what: &'static str, array: u64) -> Result<Option<Strings>, CaptureError> {
         let Some(pointers) = self.pointers(what, array)? else { return Ok(None) };
         self.memory.prefetch(pointers.iter().copied())?;
-        let mut strings = Vec::with_capacity(pointers.len());
+        let mut strings = Strings::default();
         for addr in pointers {
-            match self.memory.string(addr, LONGEST_STRING)? {
-                Some(Text::Whole(text)) => {
-                    let Some(budget) = self.budget.checked_sub(text.len() + 1) else { return Ok(None) };
-                    self.budget = budget;
-                    strings.push(text);
-                }
-                Some(Text::TooLong) => return Ok(None),
-                None => return Err(CaptureError::Unreadable { what, tid: self.tid, addr }),
-            }
+            let before = strings.as_bytes().len();
+            let whole = strings.read(|text| {
+                let read = self.memory.string(addr, LONGEST_STRING, text)?;
+                read.ok_or(CaptureError::Unreadable { what, tid: self.tid, addr })
+            })?;
+            let left = self.budget.checked_sub(strings.as_bytes().len() - before);
+            let (true, Some(left)) = (whole, left) else { return Ok(None) };
+            self.budget = left;
         }
         Ok(Some(strings))
     }

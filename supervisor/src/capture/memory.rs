@@ -1,6 +1,7 @@
 //! Bounded reads of another process's memory: whole pages, many at a time, each read once.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -18,22 +19,17 @@ const MOST_AHEAD: u64 = 64;
 #[derive(Debug)]
 pub struct Memory {
     tid: i32,
-    pages: HashMap<u64, Box<[u8]>>,
+    /// By address: which piece, and where in it.
+    pages: BTreeMap<u64, (usize, usize)>,
+    /// What each read brought.
+    pieces: Vec<Vec<u8>>,
     /// `/proc/TID/mem`, opened when process_vm_readv is not available (a container's seccomp profile).
     file: Option<File>,
 }
 
-/// A string of the target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Text {
-    Whole(Vec<u8>),
-    /// No NUL within the limit.
-    TooLong,
-}
-
 impl Memory {
     pub fn of(tid: i32) -> Self {
-        Self { tid, pages: HashMap::new(), file: None }
+        Self { tid, pages: BTreeMap::new(), pieces: Vec::new(), file: None }
     }
 
     /// Reads the pages that hold `addresses` in as few calls as possible. Failures show when a page is used.
@@ -61,23 +57,28 @@ impl Memory {
         Ok(true)
     }
 
-    /// The NUL-terminated string at `addr`, without its NUL, which must come within `limit` bytes. `None` when
-    /// it cannot be read.
-    pub fn string(&mut self, addr: u64, limit: usize) -> Result<Option<Text>, CaptureError> {
-        let mut text = Vec::new();
-        let mut ahead = 1;
+    /// Appends the NUL-terminated string at `addr`, without its NUL, to `text`. `Some(false)` when no NUL comes
+    /// within `limit` bytes, `None` when it cannot be read; what `text` then holds is of no use.
+    pub fn string(
+        &mut self,
+        addr: u64,
+        limit: usize,
+        text: &mut Vec<u8>,
+    ) -> Result<Option<bool>, CaptureError> {
+        let (mut len, mut ahead) = (0, 1);
         loop {
-            let Some(at) = addr.checked_add(text.len() as u64) else { return Ok(None) };
+            let Some(at) = addr.checked_add(len as u64) else { return Ok(None) };
             let Some(rest) = self.from(at, ahead)? else { return Ok(None) };
             ahead = (ahead * 2).min(MOST_AHEAD);
-            let rest = &rest[..rest.len().min(limit - text.len())];
-            if let Some(end) = rest.iter().position(|byte| *byte == 0) {
-                text.extend_from_slice(&rest[..end]);
-                return Ok(Some(Text::Whole(text)));
+            let rest = &rest[..rest.len().min(limit - len)];
+            if let Ok(end) = CStr::from_bytes_until_nul(rest) {
+                text.extend_from_slice(end.to_bytes());
+                return Ok(Some(true));
             }
             text.extend_from_slice(rest);
-            if text.len() >= limit {
-                return Ok(Some(Text::TooLong));
+            len += rest.len();
+            if len >= limit {
+                return Ok(Some(false));
             }
         }
     }
@@ -89,7 +90,8 @@ impl Memory {
             let wanted: Vec<u64> = (0..ahead).filter_map(|n| page.checked_add(n * PAGE)).collect();
             self.fetch(&wanted)?;
         }
-        Ok(self.pages.get(&page).map(|bytes| &bytes[(addr - page) as usize..]))
+        let place = self.pages.get(&page);
+        Ok(place.map(|(piece, at)| &self.pieces[*piece][at + (addr - page) as usize..at + PAGE as usize]))
     }
 
     /// Reads `pages`, sorted, as far as they can be read; a page in the middle that cannot does not hide those
@@ -105,9 +107,10 @@ impl Memory {
                 Err(source) => return Err(CaptureError::Memory { tid: self.tid, source }),
             };
             let whole = read / PAGE as usize;
-            for (page, bytes) in pages.iter().zip(bytes.chunks_exact(PAGE as usize)).take(whole) {
-                self.pages.insert(*page, bytes.into());
+            for (at, page) in pages.iter().take(whole).enumerate() {
+                self.pages.insert(*page, (self.pieces.len(), at * PAGE as usize));
             }
+            self.pieces.push(bytes);
             // Whatever stopped the read is skipped; asking for it later says that it cannot be read.
             pages = &pages[(whole + 1).min(pages.len())..];
         }
@@ -146,23 +149,27 @@ mod tests {
         Memory::of(nix::unistd::gettid().as_raw())
     }
 
+    fn string(addr: u64, limit: usize) -> (Option<bool>, Vec<u8>) {
+        let mut text = Vec::new();
+        (own().string(addr, limit, &mut text).unwrap(), text)
+    }
+
     #[test]
     fn a_string_is_read_across_many_pages() {
         let mut text = vec![b'x'; 130_000];
         text.push(0);
-        let found = own().string(text.as_ptr() as u64, 131_072).unwrap().unwrap();
-        assert_eq!(found, Text::Whole(text[..130_000].to_vec()));
+        assert_eq!(string(text.as_ptr() as u64, 131_072), (Some(true), text[..130_000].to_vec()));
     }
 
     #[test]
     fn a_string_without_an_end_is_too_long_and_not_cut() {
         let text = vec![b'x'; 20_000];
-        assert_eq!(own().string(text.as_ptr() as u64, 10_000).unwrap(), Some(Text::TooLong));
+        assert_eq!(string(text.as_ptr() as u64, 10_000).0, Some(false));
     }
 
     #[test]
     fn an_address_nobody_mapped_cannot_be_read() {
-        assert_eq!(own().string(0x10, 100).unwrap(), None);
+        assert_eq!(string(0x10, 100).0, None);
         assert!(!own().copy(u64::MAX - 3, &mut [0; 8]).unwrap());
     }
 
@@ -171,6 +178,8 @@ mod tests {
         let text = b"behind\0".to_vec();
         let mut memory = own();
         memory.prefetch([0x1000, text.as_ptr() as u64].into_iter()).unwrap();
-        assert_eq!(memory.string(text.as_ptr() as u64, 100).unwrap(), Some(Text::Whole(b"behind".to_vec())));
+        let mut found = Vec::new();
+        assert_eq!(memory.string(text.as_ptr() as u64, 100, &mut found).unwrap(), Some(true));
+        assert_eq!(found, b"behind");
     }
 }

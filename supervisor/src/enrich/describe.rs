@@ -13,6 +13,7 @@ use crate::capture::Attempt;
 use crate::capture::process;
 use crate::capture::program::Format;
 use crate::capture::resolve::{self, Base};
+use crate::capture::strings::Strings;
 use crate::config::EventEnv;
 use crate::event::{Ancestor, Event, FileFacts, FileKind, Interpreter, Phase, SCHEMA};
 
@@ -119,7 +120,12 @@ pub fn describe(attempt: &Attempt, context: Context<'_>) -> Event {
         payload: payload(&subject).map(|operand| canonical(attempt, &operand)),
         applet: applet(&subject),
         script: script(&subject, &files),
-        recipe: recipe(&subject, &attempt.cwd.path, &call.envp, &files),
+        recipe: recipe(
+            &subject,
+            &attempt.cwd.path,
+            || call.envp.iter().map(<[u8]>::to_vec).collect(),
+            &files,
+        ),
         interpreters,
         env,
         env_names,
@@ -202,19 +208,22 @@ fn facts(attempt: &Attempt) -> FileFacts {
     }
 }
 
-fn environment(envp: &[Vec<u8>], which: EventEnv) -> (BTreeMap<String, String>, Vec<String>) {
+fn environment(envp: &Strings, which: EventEnv) -> (BTreeMap<String, String>, Vec<String>) {
     let mut shown = BTreeMap::new();
-    let mut names = Vec::with_capacity(envp.len());
-    for entry in envp {
-        let entry = String::from_utf8_lossy(entry);
-        let (name, value) = entry.split_once('=').unwrap_or((&entry, ""));
-        let known = KNOWN_ENV.binary_search(&name).is_ok()
+    let mut names = Vec::with_capacity(64);
+    for entry in envp.iter() {
+        let (name, value) = match entry.iter().position(|byte| *byte == b'=') {
+            Some(at) => (&entry[..at], &entry[at + 1..]),
+            None => (entry, &[][..]),
+        };
+        let name = lossy(name);
+        let known = KNOWN_ENV.binary_search(&name.as_str()).is_ok()
             || KNOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
         if known || which == EventEnv::All {
             // A program takes the first of two entries with one name.
-            shown.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+            shown.entry(name.clone()).or_insert_with(|| lossy(value));
         }
-        names.push(name.to_owned());
+        names.push(name);
     }
     names.sort_unstable();
     names.dedup();
@@ -256,8 +265,7 @@ mod tests {
 
     #[test]
     fn values_are_shown_only_of_variables_that_change_what_runs() {
-        let envp =
-            [b"PATH=/bin".to_vec(), b"TOKEN=x".to_vec(), b"LD_PRELOAD=/x=y".to_vec(), b"PATH=/evil".to_vec()];
+        let envp: Strings = ["PATH=/bin", "TOKEN=x", "LD_PRELOAD=/x=y", "PATH=/evil"].iter().collect();
         let (shown, names) = environment(&envp, EventEnv::Known);
         let expected = [("LD_PRELOAD", "/x=y"), ("PATH", "/bin")].map(|(k, v)| (k.to_owned(), v.to_owned()));
         assert_eq!(shown, BTreeMap::from(expected));

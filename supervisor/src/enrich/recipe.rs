@@ -46,7 +46,13 @@ impl<S: Into<String>> From<S> for Unresolved {
 
 type Resolver = fn(&Call<'_>) -> Result<Option<Recipe>, Unresolved>;
 
-pub(super) fn recipe(subject: &Subject<'_>, cwd: &str, env: &[Vec<u8>], files: &dyn Files) -> Option<Recipe> {
+/// `env` is asked only when a build tool was started.
+pub(super) fn recipe(
+    subject: &Subject<'_>,
+    cwd: &str,
+    env: impl FnOnce() -> Vec<Vec<u8>>,
+    files: &dyn Files,
+) -> Option<Recipe> {
     let started = program::direct(subject);
     let canonical = |path: &[u8]| files.read(path, 1).ok().map(|file| file.path);
     let program = program::behind(&started, &canonical);
@@ -55,7 +61,8 @@ pub(super) fn recipe(subject: &Subject<'_>, cwd: &str, env: &[Vec<u8>], files: &
         0 => program.words,
         skip => program.words[skip..].to_vec(),
     };
-    let call = Call { words: &words, cwd, env, files: Reader::new(files) };
+    let env = env();
+    let call = Call { words: &words, cwd, env: &env, files: Reader::new(files) };
     (resolver.resolve)(&call).unwrap_or_else(|Unresolved(why)| {
         debug!(tool = program.name, %why, "no recipe");
         None

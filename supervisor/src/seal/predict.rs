@@ -15,7 +15,7 @@ pub fn predict(seq: u64, attempt: &Attempt, exe: Identity) -> Expectation {
         seq,
         target: attempt.target,
         argv: joined(&rewritten(&attempt.call, lines)),
-        envp: joined(&attempt.call.envp),
+        envp: attempt.call.envp.as_bytes().to_vec(),
         exe,
     }
 }
@@ -50,6 +50,7 @@ fn joined(strings: &[Vec<u8>]) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::capture::call::{Abi, Syscall};
+    use crate::capture::strings::Strings;
 
     fn call(syscall: Syscall, dirfd: i32, path: &str, argv: &[&str]) -> Call {
         Call {
@@ -59,7 +60,7 @@ mod tests {
             flags: 0,
             path: path.into(),
             argv: argv.iter().map(|word| word.as_bytes().to_vec()).collect(),
-            envp: Vec::new(),
+            envp: Strings::default(),
         }
     }
 
