@@ -82,7 +82,7 @@ pub(super) fn load(room: Option<u32>) -> Result<Loaded, SealError> {
     let types = load_types(&mut object)?;
     let mut maps = create_maps(&mut object, room)?;
 
-    let [learn, claim, identify, on_fork, on_exit, on_exec] = load_at_once(&object, PROGRAMS, types.as_fd())?;
+    let [on_exec, on_exit, on_fork, identify, claim, learn] = load_at_once(&object, PROGRAMS, types.as_fd())?;
     if bpf::run(learn.as_fd(), 0).map_err(because("cannot run a program in the kernel"))? != 0 {
         return Err(SealError("the kernel's pid structures are not where its BTF says".into()));
     }
@@ -187,8 +187,8 @@ fn create_maps(object: &mut Object, room: Option<u32>) -> Result<HashMap<String,
     Ok(maps)
 }
 
-/// The programs every session needs, in the order in which [`load`] takes them.
-const PROGRAMS: [&str; 6] = ["ask_learn", "ask_claim", "ask_identify", "on_fork", "on_exit", "on_exec"];
+/// The programs every session needs, in the order in which [`load`] takes them: the longest first.
+const PROGRAMS: [&str; 6] = ["on_exec", "on_exit", "on_fork", "ask_identify", "ask_claim", "ask_learn"];
 
 /// The kernel's verifier is most of our start-up, and works on each program by itself. No thread outlives this.
 fn load_at_once<const N: usize>(
