@@ -4,11 +4,13 @@
 pub mod claude_settings;
 pub mod command;
 pub mod gate;
+pub mod http;
 pub mod manifest;
 pub mod protocol;
 pub mod rules;
 #[cfg(test)]
 pub(crate) mod sample;
+pub mod service;
 
 use serde::{Deserialize, Serialize};
 

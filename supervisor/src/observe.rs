@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::event::Event;
-use crate::hooks::manifest::{Binding, Manifest, Runner};
+use crate::hooks::manifest::{Binding, Manifest};
 use crate::trace::Redactor;
 use lane::Lane;
 
@@ -40,10 +40,8 @@ impl Observers {
     pub fn new(manifests: Vec<Manifest>, logs: &Path, redactor: &Redactor, on_fault: &OnFault) -> Self {
         let mut observers = Self { lanes: Vec::new(), unstarted: Vec::new() };
         for hook in manifests.into_iter().filter(observes_execs) {
-            // Rules decide and have nothing to tell anyone; staging refuses them as observers.
-            let Runner::Command(spec) = hook.runner else { continue };
             let log = log::Log::new(logs, &hook.name, redactor.clone());
-            let lane = Arc::new(Lane::new(hook.name, spec, hook.timeout, log, Arc::clone(on_fault)));
+            let lane = Arc::new(Lane::new(hook.name, hook.runner, hook.timeout, log, Arc::clone(on_fault)));
             let worker = Arc::clone(&lane);
             let thread = std::thread::Builder::new().name("observer".to_owned());
             match thread.spawn(move || worker.work()) {

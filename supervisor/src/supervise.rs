@@ -276,6 +276,7 @@ impl Running {
             reason = "it is a lock, kept until the process ends a moment later"
         )]
         std::mem::forget(self.session.open.write());
+        self.session.gate.close();
         self.session.tracker.close(outcome_grace);
         let ledger = &self.session.ledger;
         let undelivered = self.session.observers.drain(OBSERVER_GRACE);

@@ -63,9 +63,29 @@ fn errors_name_file_line_column_hook_and_what_to_do() {
             "not available in this version",
         ),
         (
-            "version: 1\nhooks: [{name: g, service: {command: x}}]\n",
+            "version: 1\nhooks: [{name: g, service: no-such-program-x}]\n",
             "shellgate.yaml:2:28: hooks[0] \"g\": ",
-            "not available",
+            "PATH",
+        ),
+        (
+            "version: 1\nhooks: [{name: g, service: 'true', http: {url: 'http://127.0.0.1/'}}]\n",
+            "shellgate.yaml:2:42: hooks[0] \"g\": ",
+            "two runners, service and http",
+        ),
+        (
+            "version: 1\nhooks: [{name: g, service: 'true', protocol: claude}]\n",
+            "shellgate.yaml:2:46: hooks[0] \"g\": ",
+            "service and http speak native",
+        ),
+        (
+            "version: 1\nhooks: [{name: g, http: {url: 'http://policy.example/'}}]\n",
+            "shellgate.yaml:2:25: hooks[0] \"g\": ",
+            "plain http to another machine",
+        ),
+        (
+            "version: 1\nhooks: [{name: g, http: {url: 'https://policy.example/'}, env: {A: b}}]\n",
+            "shellgate.yaml:2:64: hooks[0] \"g\": ",
+            "http has none",
         ),
         (
             "version: 1\nhooks: [{name: g, command: 'true', timeout: 0}]\n",
@@ -149,7 +169,7 @@ fn errors_in_rules_name_rule_and_position() {
             "fails on \"git\"",
         ),
         ("rules: []\notherwise: {deny: ''}", 7, "otherwise: deny needs a text"),
-        ("rules: []\nprotocol: native", 7, "belong to command hooks"),
+        ("rules: []\nprotocol: native", 7, "rules have neither"),
     ] {
         let Err(error) = load(&policy(body)) else { panic!("accepted: {body}") };
         assert!(error.starts_with(&format!("shellgate.yaml:{line}:")), "{body}\n gave {error}");

@@ -6,9 +6,9 @@
 
 mod environment;
 pub mod pins;
-mod pipes;
-mod process;
-mod spawn;
+pub(super) mod pipes;
+pub(super) mod process;
+pub(super) mod spawn;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -65,6 +65,14 @@ impl Fault {
         Self { defect, detail: detail.into() }
     }
 
+    /// One of the hook's files is not what it was.
+    pub fn changed(path: &std::path::Path) -> Self {
+        let path = path.display();
+        let detail =
+            format!("{path} was changed after the session started; a new session takes the new file");
+        Self::new(Defect::Changed, detail)
+    }
+
     /// The same with the tail of stderr quoted, if there is one.
     #[must_use]
     pub fn with_stderr(mut self, stderr: &[u8]) -> Self {
@@ -109,10 +117,7 @@ pub fn ask(
 /// Asks a policy hook about an event and reads the answer by its protocol.
 pub fn judge(spec: &CommandSpec, timeout: Duration, event: &Event, wanted: &dyn Fn() -> bool) -> HookAnswer {
     if let Some(path) = spec.pins.changed() {
-        let path = path.display();
-        let detail =
-            format!("{path} was changed after the session started; a new session takes the new file");
-        return Fault::new(Defect::Changed, detail).into();
+        return Fault::changed(path).into();
     }
     let payload = match protocol::payload(spec.protocol, event) {
         Ok(payload) => payload,

@@ -42,8 +42,10 @@ impl Gate {
         let mut hooks = manifests;
         hooks.retain(|hook| hook.is_policy() && hook.binding == Some(Binding::OnShell));
         for hook in &mut hooks {
-            if let Runner::Command(spec) = &mut hook.runner {
-                spec.pins = Pins::of(spec);
+            match &mut hook.runner {
+                Runner::Command(spec) => spec.pins = Pins::of(spec),
+                Runner::Service(service) => service.pin(),
+                Runner::Rules(_) | Runner::Http(_) => {}
             }
         }
         Self { admits, hooks, asker: Box::new(Headless) }
@@ -54,6 +56,15 @@ impl Gate {
     pub fn with_asker(mut self, asker: Box<dyn Asker>) -> Self {
         self.asker = asker;
         self
+    }
+
+    /// Ends what runs for longer than one event. From then on those hooks refuse.
+    pub fn close(&self) {
+        for hook in &self.hooks {
+            if let Runner::Service(service) = &hook.runner {
+                service.close();
+            }
+        }
     }
 
     /// Names of the policy hooks, for the line printed at start and for the trace.
@@ -161,6 +172,8 @@ fn listen(hook: &Manifest, event: &Event, wanted: &dyn Fn() -> bool) -> Heard {
     let answer = catch_unwind(AssertUnwindSafe(|| match &hook.runner {
         Runner::Rules(rules) => rules.judge(event),
         Runner::Command(spec) => command::judge(spec, hook.timeout, event, wanted),
+        Runner::Service(service) => service.judge(hook.timeout, event, wanted),
+        Runner::Http(http) => http.judge(hook.timeout, event),
     }))
     .unwrap_or_else(|panic| HookAnswer::Fault {
         defect: Defect::Crash,

@@ -102,6 +102,8 @@ pub enum CommitPolicy {
 pub enum Runner {
     Rules(std::sync::Arc<super::rules::RuleSet>),
     Command(CommandSpec),
+    Service(std::sync::Arc<super::service::Service>),
+    Http(std::sync::Arc<super::http::Http>),
 }
 
 /// A process per event.

@@ -39,6 +39,22 @@ pub fn answer(protocol: Protocol, run: &Run) -> HookAnswer {
     answer.unwrap_or_else(|fault| fault.with_stderr(&run.stderr).into())
 }
 
+/// One line of a service: `{"id":N,"verdict":…,"reason":…}`. The inner fault is of that call alone.
+pub(super) fn numbered(line: &[u8]) -> Result<(u64, Result<HookAnswer, Fault>), Fault> {
+    let text = trim(line);
+    let mut object = strict::Object::parse(text)?;
+    let Some(id) = object.take("id").and_then(|id| id.as_u64()) else {
+        return Err(unreadable("wrote an object without the \"id\" of a call", text));
+    };
+    Ok((id, native::verdict(object, text)))
+}
+
+/// The body of an answer that came by another way than a process's stdout.
+pub(super) fn bare(body: &[u8]) -> Result<HookAnswer, Fault> {
+    let text = trim(body);
+    native::verdict(strict::Object::parse(text)?, text)
+}
+
 /// What a decision word means. Nothing can widen, so every word of consent is a none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Decision {
@@ -77,7 +93,7 @@ fn unreadable(why: &str, stdout: &[u8]) -> Fault {
 }
 
 /// The fault of a process that ended in a way its protocol does not know.
-fn crash(end: End) -> Fault {
+pub(super) fn crash(end: End) -> Fault {
     let detail = match end {
         End::Exit(code @ (126 | 127)) => format!(
             "exited with status {code}: a command was not found or not executable (hooks run with \

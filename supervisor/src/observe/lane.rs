@@ -11,7 +11,7 @@ use super::{OnFault, call};
 use crate::event::Event;
 use crate::hooks::Defect;
 use crate::hooks::command::Fault;
-use crate::hooks::manifest::CommandSpec;
+use crate::hooks::manifest::Runner;
 
 /// Events that may wait for one observer.
 pub(super) const QUEUE: usize = 1024;
@@ -21,7 +21,7 @@ pub(super) const QUEUE_BYTES: usize = 8 << 20;
 
 pub(super) struct Lane {
     name: String,
-    spec: CommandSpec,
+    runner: Runner,
     timeout: Duration,
     log: Log,
     on_fault: OnFault,
@@ -45,14 +45,8 @@ struct State {
 }
 
 impl Lane {
-    pub(super) fn new(
-        name: String,
-        spec: CommandSpec,
-        timeout: Duration,
-        log: Log,
-        on_fault: OnFault,
-    ) -> Self {
-        Self { name, spec, timeout, log, on_fault, state: Mutex::default(), changed: Condvar::new() }
+    pub(super) fn new(name: String, runner: Runner, timeout: Duration, log: Log, on_fault: OnFault) -> Self {
+        Self { name, runner, timeout, log, on_fault, state: Mutex::default(), changed: Condvar::new() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -120,7 +114,7 @@ impl Lane {
     pub(super) fn work(&self) {
         while let Some(event) = self.next() {
             let called = catch_unwind(AssertUnwindSafe(|| {
-                call::call(&self.spec, self.timeout, &event, &|| !self.state().stopped)
+                call::call(&self.runner, self.timeout, &event, &|| !self.state().stopped)
             }));
             match called {
                 Ok(Call::Done) => {}
@@ -136,6 +130,9 @@ impl Lane {
             self.changed.notify_all();
         }
         self.report_drops();
+        if let Runner::Service(service) = &self.runner {
+            service.close();
+        }
     }
 
     fn next(&self) -> Option<Arc<Event>> {

@@ -9,29 +9,29 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use super::{STDERR_TAIL, STDOUT_LIMIT};
 
 /// Our end only: the hook's end is another open file description and keeps blocking.
-fn unblock(fd: impl AsFd) -> nix::Result<()> {
+pub(in crate::hooks) fn unblock(fd: impl AsFd) -> nix::Result<()> {
     let flags = OFlag::from_bits_retain(fcntl(&fd, FcntlArg::F_GETFL)?);
     fcntl(&fd, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK)).map(|_| ())
 }
 
 /// Feeds the event. A hook that does not read it, or closes stdin early, is within its rights.
-pub(super) struct Feed<'a> {
+pub(in crate::hooks) struct Feed<'a> {
     pipe: Option<ChildStdin>,
     rest: &'a [u8],
 }
 
 impl<'a> Feed<'a> {
-    pub(super) fn new(pipe: ChildStdin, payload: &'a [u8]) -> nix::Result<Self> {
+    pub(in crate::hooks) fn new(pipe: ChildStdin, payload: &'a [u8]) -> nix::Result<Self> {
         unblock(&pipe)?;
         Ok(Self { pipe: Some(pipe), rest: payload })
     }
 
-    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+    pub(in crate::hooks) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
     /// Writes what fits; the pipe is closed after the last byte or when nobody reads.
-    pub(super) fn write(&mut self) {
+    pub(in crate::hooks) fn write(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         match pipe.write(self.rest) {
             Ok(written) => self.rest = &self.rest[written..],
@@ -45,10 +45,10 @@ impl<'a> Feed<'a> {
 }
 
 /// What a hook wrote to one stream.
-pub(super) struct Gathered<P> {
+pub(in crate::hooks) struct Gathered<P> {
     /// `None` after its end.
     pipe: Option<P>,
-    pub(super) bytes: Vec<u8>,
+    pub(in crate::hooks) bytes: Vec<u8>,
     keep: Keep,
 }
 
@@ -61,34 +61,34 @@ enum Keep {
 }
 
 impl Gathered<ChildStdout> {
-    pub(super) fn stdout(pipe: ChildStdout) -> nix::Result<Self> {
+    pub(in crate::hooks) fn stdout(pipe: ChildStdout) -> nix::Result<Self> {
         unblock(&pipe)?;
         Ok(Self { pipe: Some(pipe), bytes: Vec::new(), keep: Keep::UpToLimit })
     }
 }
 
 impl Gathered<ChildStderr> {
-    pub(super) fn stderr(pipe: ChildStderr) -> nix::Result<Self> {
+    pub(in crate::hooks) fn stderr(pipe: ChildStderr) -> nix::Result<Self> {
         unblock(&pipe)?;
         Ok(Self { pipe: Some(pipe), bytes: Vec::new(), keep: Keep::Tail })
     }
 }
 
 impl<P: Read + AsFd> Gathered<P> {
-    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+    pub(in crate::hooks) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(in crate::hooks) fn is_open(&self) -> bool {
         self.pipe.is_some()
     }
 
-    pub(super) fn is_flooded(&self) -> bool {
+    pub(in crate::hooks) fn is_flooded(&self) -> bool {
         self.keep == Keep::UpToLimit && self.bytes.len() > STDOUT_LIMIT
     }
 
     /// Reads what a full pipe may hold; a writer that keeps up does not keep us here.
-    pub(super) fn read_all_there_is(&mut self) {
+    pub(in crate::hooks) fn read_all_there_is(&mut self) {
         for _ in 0..8 {
             if !self.read() {
                 return;
@@ -97,7 +97,7 @@ impl<P: Read + AsFd> Gathered<P> {
     }
 
     /// Reads once, without blocking; whether more may be waiting.
-    pub(super) fn read(&mut self) -> bool {
+    pub(in crate::hooks) fn read(&mut self) -> bool {
         let Some(pipe) = &mut self.pipe else { return false };
         let mut buffer = [0; 16 * 1024];
         let count = match pipe.read(&mut buffer) {

@@ -16,7 +16,7 @@ use super::environment::MARKER;
 use crate::sys::hook_process::{self, Ended};
 use crate::sys::pidfd;
 
-pub(super) struct Process {
+pub(in crate::hooks) struct Process {
     /// Taken when it is reaped.
     child: Option<Child>,
     group: Pid,
@@ -29,7 +29,7 @@ pub(super) struct Process {
 const REAP: u16 = 1000;
 
 impl Process {
-    pub(super) fn adopt(mut child: Child, marker: String) -> io::Result<Self> {
+    pub(in crate::hooks) fn adopt(mut child: Child, marker: String) -> io::Result<Self> {
         let group = Pid::from_raw(child.id() as i32);
         match pidfd::open(child.id().cast_signed()) {
             Ok(pidfd) => Ok(Self { child: Some(child), group, pidfd, marker }),
@@ -41,17 +41,17 @@ impl Process {
         }
     }
 
-    pub(super) fn child(&mut self) -> Option<&mut Child> {
+    pub(in crate::hooks) fn child(&mut self) -> Option<&mut Child> {
         self.child.as_mut()
     }
 
     /// Readable once the leader ended.
-    pub(super) fn pidfd(&self) -> BorrowedFd<'_> {
+    pub(in crate::hooks) fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
 
     /// How the leader ended, if it did. It stays a zombie, which keeps the group's number ours.
-    pub(super) fn ended(&self) -> io::Result<Option<End>> {
+    pub(in crate::hooks) fn ended(&self) -> io::Result<Option<End>> {
         Ok(hook_process::ended(self.pidfd.as_fd())?.map(|ended| match ended {
             Ended::Exited(code) => End::Exit(code),
             Ended::Killed(signal) => End::Signal(signal),
@@ -59,7 +59,7 @@ impl Process {
     }
 
     /// Asks the group to end and gives it `grace`.
-    pub(super) fn terminate(&self, grace: Duration) {
+    pub(in crate::hooks) fn terminate(&self, grace: Duration) {
         let _ = killpg(self.group, Signal::SIGTERM);
         self.wait_until_ended(u16::try_from(grace.as_millis()).unwrap_or(u16::MAX));
     }
@@ -67,7 +67,7 @@ impl Process {
     /// Kills the group and reaps the leader; with `lingering`, also hunts for descendants that left the
     /// group. A daemon that left it *and* closed its output is not looked for on the quick path: a walk over
     /// /proc for every answer would cost more than the hook.
-    pub(super) fn end(mut self, lingering: bool) {
+    pub(in crate::hooks) fn end(mut self, lingering: bool) {
         self.kill_and_reap();
         if lingering {
             self.kill_strays();
@@ -86,7 +86,7 @@ impl Process {
         reap(members);
     }
 
-    fn wait_until_ended(&self, millis: u16) -> bool {
+    pub(in crate::hooks) fn wait_until_ended(&self, millis: u16) -> bool {
         let mut fds = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
         loop {
             match poll(&mut fds, PollTimeout::from(millis)) {

@@ -15,7 +15,7 @@ use crate::sys::hook_process;
 /// Hooks run here: always there, whatever the agent does to its own working directory.
 const DIRECTORY: &str = "/";
 
-pub(super) fn spawn(spec: &CommandSpec) -> Result<Process, Fault> {
+pub(in crate::hooks) fn spawn(spec: &CommandSpec) -> Result<Process, Fault> {
     if !spec.program.is_absolute() {
         return Err(Fault::new(
             Defect::Spawn,
@@ -73,7 +73,7 @@ fn access(program: &Path) -> String {
 
 /// `python3 /gone.py` exits 2, which would read as a deny with the interpreter's complaint as its reason.
 /// A failing interpreter whose script is not there is a hook that could not start.
-pub(super) fn missing_script(spec: &CommandSpec, end: End) -> Option<Fault> {
+pub(in crate::hooks) fn missing_script(spec: &CommandSpec, end: End) -> Option<Fault> {
     if end == End::Exit(0) {
         return None;
     }

@@ -6,16 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_saphyr::Location;
+use serde_saphyr::{Location, Spanned};
 
 use super::wire::{OneOrMany, RawManifest, Scalar, Written};
 use super::{
     Binding, CommandSpec, CommitPolicy, DEFAULT_TIMEOUT, MAX_TIMEOUT, Manifest, Problem, ProgramError,
-    Runner, check, resolve,
+    Protocol, Runner, check, resolve,
 };
 use crate::hooks::command::is_forbidden;
 use crate::hooks::command::pins::Pins;
+use crate::hooks::http::Http;
 use crate::hooks::rules::RuleSet;
+use crate::hooks::service::Service;
 
 /// What staging needs from around the manifest.
 #[derive(Debug, Clone)]
@@ -104,54 +106,99 @@ fn runner(
     files: &mut Vec<PathBuf>,
 ) -> Result<Runner, Problem> {
     for (key, place) in [
-        ("service", raw.service.as_ref().map(|value| value.referenced)),
         ("wasm", raw.wasm.as_ref().map(|value| value.referenced)),
         ("builtin", raw.builtin.as_ref().map(|value| value.referenced)),
     ] {
         if let Some(place) = place {
-            let message = format!("runner {key} is not available in this version; use rules or command");
+            let message =
+                format!("runner {key} is not available in this version; use rules, command, service or http");
             return Err(Problem::at(place, message));
         }
     }
-    match (&raw.rules, &raw.command) {
-        (Some(rules), None) => {
-            if let Some(place) = first_place(raw) {
-                return Err(Problem::at(
-                    place,
-                    "protocol: and env: belong to command hooks; rules have neither",
-                ));
-            }
-            if raw.binding != Some(Binding::OnShell) || raw.commit_policy != CommitPolicy::Deny {
-                let message =
-                    "rules decide on commands: they need \"binding: on-shell\" and \"commit_policy: deny\"";
-                return Err(Problem::at(rules.referenced, message));
-            }
-            let (set, found) = RuleSet::compile(&rules.value, raw.otherwise.as_ref(), workshop.scrutiny)?;
-            warnings.extend(found);
-            Ok(Runner::Rules(Arc::new(set)))
+    one_runner(raw, place)?;
+    if let Some(rules) = &raw.rules {
+        if let Some(place) = first_place(raw) {
+            return Err(Problem::at(
+                place,
+                "protocol: and env: belong to hooks with a process; rules have neither",
+            ));
         }
-        (None, Some(command)) => {
-            if let Some(otherwise) = &raw.otherwise {
-                return Err(Problem::at(otherwise.referenced, "otherwise: belongs to rules hooks"));
-            }
-            let words =
-                split(&command.value).map_err(|error| Problem::at(command.referenced, error.to_string()))?;
-            let found = resolve(&words, &workshop.folder, workshop.path.as_deref())
-                .map_err(|error| Problem::at(command.referenced, error.to_string()))?;
-            files.extend(found.files);
-            Ok(Runner::Command(CommandSpec {
-                program: found.program,
-                args: found.args,
-                env: env(raw)?,
-                protocol: raw.protocol.as_ref().map(|protocol| protocol.value).unwrap_or_default(),
-                pins: Pins::default(),
-            }))
+        if raw.binding != Some(Binding::OnShell) || raw.commit_policy != CommitPolicy::Deny {
+            let message =
+                "rules decide on commands: they need \"binding: on-shell\" and \"commit_policy: deny\"";
+            return Err(Problem::at(rules.referenced, message));
         }
-        (Some(_), Some(command)) => {
-            Err(Problem::at(command.referenced, "has two runners, rules and command; keep exactly one"))
-        }
-        (None, None) => Err(Problem::at(place, "has no runner; add rules: or command:")),
+        let (set, found) = RuleSet::compile(&rules.value, raw.otherwise.as_ref(), workshop.scrutiny)?;
+        warnings.extend(found);
+        return Ok(Runner::Rules(Arc::new(set)));
     }
+    if let Some(otherwise) = &raw.otherwise {
+        return Err(Problem::at(otherwise.referenced, "otherwise: belongs to rules hooks"));
+    }
+    if let Some(command) = &raw.command {
+        let protocol = raw.protocol.as_ref().map(|protocol| protocol.value).unwrap_or_default();
+        return Ok(Runner::Command(process(raw, command, protocol, workshop, files)?));
+    }
+    if let Some(protocol) = &raw.protocol
+        && protocol.value != Protocol::Native
+    {
+        let message =
+            format!("protocol {} belongs to command hooks; service and http speak native", protocol.value);
+        return Err(Problem::at(protocol.referenced, message));
+    }
+    if let Some(service) = &raw.service {
+        let spec = process(raw, service, Protocol::Native, workshop, files)?;
+        return Ok(Runner::Service(Arc::new(Service::new(spec))));
+    }
+    let Some(http) = &raw.http else { return Err(Problem::at(place, NO_RUNNER)) };
+    if let Some(env) = &raw.env {
+        return Err(Problem::at(env.referenced, "env: belongs to hooks with a process; http has none"));
+    }
+    let hook = Http::new(&http.value.url, http.value.headers.clone())
+        .map_err(|error| Problem::at(http.referenced, error.to_string()))?;
+    Ok(Runner::Http(Arc::new(hook)))
+}
+
+const NO_RUNNER: &str = "has no runner; add rules:, command:, service: or http:";
+
+fn one_runner(raw: &RawManifest, place: Location) -> Result<(), Problem> {
+    let named: Vec<(&str, Location)> = [
+        ("rules", raw.rules.as_ref().map(|value| value.referenced)),
+        ("command", raw.command.as_ref().map(|value| value.referenced)),
+        ("service", raw.service.as_ref().map(|value| value.referenced)),
+        ("http", raw.http.as_ref().map(|value| value.referenced)),
+    ]
+    .into_iter()
+    .filter_map(|(name, place)| Some((name, place?)))
+    .collect();
+    match named.as_slice() {
+        [] => Err(Problem::at(place, NO_RUNNER)),
+        [_] => Ok(()),
+        [(first, _), (second, place), ..] => {
+            Err(Problem::at(*place, format!("has two runners, {first} and {second}; keep exactly one")))
+        }
+    }
+}
+
+/// The process of a command or service.
+fn process(
+    raw: &RawManifest,
+    command: &Spanned<OneOrMany>,
+    protocol: Protocol,
+    workshop: &Workshop,
+    files: &mut Vec<PathBuf>,
+) -> Result<CommandSpec, Problem> {
+    let words = split(&command.value).map_err(|error| Problem::at(command.referenced, error.to_string()))?;
+    let found = resolve(&words, &workshop.folder, workshop.path.as_deref())
+        .map_err(|error| Problem::at(command.referenced, error.to_string()))?;
+    files.extend(found.files);
+    Ok(CommandSpec {
+        program: found.program,
+        args: found.args,
+        env: env(raw)?,
+        protocol,
+        pins: Pins::default(),
+    })
 }
 
 fn first_place(raw: &RawManifest) -> Option<Location> {
@@ -224,11 +271,13 @@ impl std::fmt::Display for Runner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Rules(set) => write!(f, "rules ({})", set.len()),
-            Self::Command(spec) => {
-                let words =
-                    std::iter::once(spec.program.to_string_lossy().into_owned()).chain(spec.args.clone());
-                write!(f, "command ({}): {}", spec.protocol, shell_words::join(words))
-            }
+            Self::Command(spec) => write!(f, "command ({}): {}", spec.protocol, line(spec)),
+            Self::Service(service) => write!(f, "service: {}", line(service.spec())),
+            Self::Http(http) => write!(f, "http: {}", http.url()),
         }
     }
+}
+
+fn line(spec: &CommandSpec) -> String {
+    shell_words::join(std::iter::once(spec.program.to_string_lossy().into_owned()).chain(spec.args.clone()))
 }

@@ -30,9 +30,19 @@ pub struct RawManifest {
     pub command: Option<Spanned<OneOrMany>>,
     pub protocol: Option<Spanned<Protocol>>,
     pub env: Option<Spanned<BTreeMap<String, String>>>,
-    pub service: Option<Spanned<de::IgnoredAny>>,
+    pub service: Option<Spanned<OneOrMany>>,
+    pub http: Option<Spanned<RawHttp>>,
     pub wasm: Option<Spanned<de::IgnoredAny>>,
     pub builtin: Option<Spanned<de::IgnoredAny>>,
+}
+
+/// An endpoint, as its URL or with headers.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawHttp {
+    pub url: String,
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
 }
 
 /// An entry under `hooks:`: a manifest, or the path of a file that holds one.

@@ -15,7 +15,11 @@ pub(super) fn answer(run: &Run) -> Result<HookAnswer, Fault> {
     if text.is_empty() {
         return Err(Fault::new(Defect::Unreadable, "exited without writing a verdict"));
     }
-    let mut object = Object::parse(text)?;
+    verdict(Object::parse(text)?, text)
+}
+
+/// The rest of an object whose other keys were taken.
+pub(super) fn verdict(mut object: Object<'_>, text: &[u8]) -> Result<HookAnswer, Fault> {
     let Some(verdict) = object.take_string("verdict")? else {
         return Err(unreadable("wrote an object without a \"verdict\"", text));
     };
