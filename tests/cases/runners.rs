@@ -1,0 +1,17 @@
+//! Hooks that are no process per event: a service and an endpoint behind a URL, through the real binary. The same
+//! failures as of command hooks, and what only they can do.
+
+mod http;
+mod service;
+
+use serde_json::{Value, json};
+use shellgate_tests::{Gate, Ran};
+
+/// A policy hook with this runner.
+fn policy(runner: &str, what: impl Into<Value>) -> Value {
+    json!({"name": "guard", "binding": "on-shell", "commit_policy": "deny", "timeout": "20s", runner: what.into()})
+}
+
+fn run(hook: Value) -> Ran {
+    Gate::with_hooks(&[hook]).run(["/bin/touch", "RAN"])
+}

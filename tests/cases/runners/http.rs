@@ -1,0 +1,70 @@
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+use shellgate_tests::Gate;
+
+use super::{policy, run};
+
+/// Answers every request on loopback with `answer`, each on a connection of its own, for as long as the test runs.
+fn endpoint(answer: impl Fn(&Value) -> String + Send + 'static) -> Value {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
+    let url = format!("http://{}/judge", listener.local_addr().expect("it is bound"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream);
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).unwrap_or(0) == 0 || line.trim().is_empty() {
+                    break;
+                }
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap_or(0);
+                }
+            }
+            let mut body = vec![0; length];
+            if reader.read_exact(&mut body).is_ok() {
+                let event = serde_json::from_slice(&body).unwrap_or_default();
+                let _ = reader.get_mut().write_all(answer(&event).as_bytes());
+            }
+        }
+    });
+    json!({"url": url})
+}
+
+fn ok(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
+#[test]
+fn an_endpoint_decides_each_exec_by_its_whole_event() {
+    let hook = endpoint(|event| {
+        let touch = event["argv"] == json!(["/bin/touch", "RAN"]);
+        ok(if touch { r#"{"verdict":"deny","reason":"no touching"}"# } else { r#"{"verdict":"none"}"# })
+    });
+    let ran = Gate::with_hooks(&[policy("http", hook)]).bash("/bin/echo one; /bin/touch RAN; /bin/echo two");
+    assert_eq!(ran.stdout, "one\ntwo\n", "{}", ran.story());
+    ran.absent(["RAN"]);
+    assert_eq!(ran.denied()[0]["reason"], "no touching", "{}", ran.story());
+}
+
+#[test]
+fn whatever_an_endpoint_does_but_a_clean_none_refuses() {
+    let table: &[(&'static str, Option<&str>, &str)] = &[
+        ("HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n", Some("crash"), "status 500"),
+        ("HTTP/1.1 301 Moved\r\nlocation: /x\r\ncontent-length: 0\r\n\r\n", Some("crash"), "status 301"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", Some("unreadable"), ""),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", Some("unreadable"), "verdict"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{\"verdict\":\"none\"}", Some("spawn"), ""),
+        ("no http at all\r\n\r\n", Some("unreadable"), "HTTP"),
+        ("", Some("spawn"), ""),
+    ];
+    for (answer, defect, reason) in table {
+        let ran = run(policy("http", endpoint(|_| (*answer).to_owned())));
+        ran.refused_by("guard", reason, *defect);
+        ran.absent(["RAN"]);
+    }
+    let nobody = json!({"url": "http://127.0.0.1:1/"});
+    run(policy("http", nobody)).refused_by("guard", "cannot ask", Some("spawn"));
+}
