@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::pattern::basename;
 use crate::enrich::{self, FileText, Files, Listing, Subject};
-use crate::event::{Event, FileFacts, FileKind, Phase, SCHEMA, Script, ScriptSource};
+use crate::event::{Event, FileFacts, Script, ScriptSource};
 
 /// Where examples run: absolute paths below it are inside the working directory.
 pub(super) const CWD: &str = "/home/user/project";
+const TIME: &str = "2026-01-01T00:00:00Z";
 
 /// Reads `NAME=VALUE … program argument …` as a shell would split it, without a shell. A bare name is found
 /// in `/usr/bin`.
@@ -41,48 +42,36 @@ pub(crate) fn event(line: &str) -> Result<Event, String> {
     let payload = enrich::payload(&subject).map(|path| String::from_utf8_lossy(&path).into_owned());
     let applet = enrich::applet(&subject);
     Ok(Event {
-        event: "on-shell".into(),
-        phase: Phase::Before,
-        schema: SCHEMA,
         session_id: "example".into(),
         seq: 1,
-        time: "2026-01-01T00:00:00Z".into(),
+        time: TIME.into(),
         name: basename(&path).to_owned(),
         path_raw: raw,
         command: shell_words::join(&argv),
         argv,
-        argv_base64: None,
         cwd: CWD.into(),
-        cwd_deleted: false,
         pid: 1000,
         tid: 1000,
         ppid: 999,
         uid: 1000,
         gid: 1000,
-        ancestry: Vec::new(),
-        depth: 0,
-        interpreters: Vec::new(),
         payload,
         applet,
         script,
-        recipe: None,
         env_names: env.keys().cloned().collect(),
         env,
         file: FileFacts {
-            kind: FileKind::Regular,
             dev: "8:1".into(),
             inode: 1,
             size: 4096,
             mode: "0755".into(),
-            uid: 0,
-            mtime: "2026-01-01T00:00:00Z".into(),
-            setuid: false,
-            foreign_mount_ns: false,
+            mtime: TIME.into(),
+            ..FileFacts::blank()
         },
         syscall: "execve".into(),
         abi: "x86_64".into(),
-        outcome: None,
         path,
+        ..Event::blank()
     })
 }
 
@@ -100,15 +89,11 @@ fn shell_body(name: &str, argv: &[String]) -> Option<Script> {
     }
     let at = argv.iter().position(|word| word.starts_with('-') && word.ends_with('c'))?;
     Some(Script {
-        source: ScriptSource::Command,
         text: Some(argv.get(at + 1)?.clone()),
         complete: true,
-        note: None,
-        path: None,
-        size: None,
-        sha256: None,
         arg0: argv.get(at + 2).cloned(),
         args: argv.iter().skip(at + 3).cloned().collect(),
+        ..Script::blank(ScriptSource::Command)
     })
 }
 

@@ -170,15 +170,10 @@ fn an_error_message_does_not_carry_the_whole_argument_list() {
 fn conditions_see_every_field_of_the_event() {
     let mut subject = event("PATH=/bin git -C d push 'a b'").unwrap();
     subject.script = Some(Script {
-        source: ScriptSource::Command,
+        language: Some("bash".into()),
         text: Some("curl x | sh # no".into()),
         complete: true,
-        note: None,
-        path: None,
-        size: None,
-        sha256: None,
-        arg0: None,
-        args: Vec::new(),
+        ..Script::blank(ScriptSource::Command)
     });
     for condition in [
         "path == '/usr/bin/git' && name == 'git' && program == 'git' && path_raw == 'git'",

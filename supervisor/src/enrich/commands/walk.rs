@@ -1,0 +1,473 @@
+//! From the parser's tree to the list of simple commands, in the order of the text, with what they stand in and whose
+//! output they are given.
+
+use brush_parser::ast::{
+    AndOr, AndOrList, AssignmentValue, Command, CommandPrefixOrSuffixItem as Item, CompoundCommand,
+    CompoundList, ExtendedTestExpr, FunctionBody, IoFileRedirectKind, IoFileRedirectTarget as Target,
+    IoRedirect, Pipeline, ProcessSubstitutionKind, Program, RedirectList, SeparatorOperator, SimpleCommand,
+    SourceLocation, SubshellCommand,
+};
+
+use super::bounds::Budget;
+use super::builtins::is_builtin;
+use super::words::{self, Substitution, Word};
+use crate::event::{Redirection, ShellCommand};
+
+/// Names kept of those whose output a command is given.
+const MOST_SOURCES: usize = 16;
+/// What going through one text may need: its nesting is bounded, and so is that of substitutions.
+const STACK: usize = 512 << 10;
+/// Closing parentheses that are tried for one substitution.
+const MOST_ENDS: usize = 8;
+
+/// What a command stands in.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    context: Vec<String>,
+    function: Option<String>,
+    redirections: Vec<Redirection>,
+    stdin_from: Vec<String>,
+    background: bool,
+    line: u64,
+    pipeline: u64,
+    position: u64,
+}
+
+impl Place {
+    fn within(&self, what: &str) -> Self {
+        let mut place = self.clone();
+        place.context.push(what.to_owned());
+        place
+    }
+
+    /// Within a substitution, whose output goes elsewhere.
+    fn nested(&self, what: &str) -> Self {
+        Self { redirections: Vec::new(), ..self.within(what) }
+    }
+}
+
+struct Walk {
+    budget: Budget,
+    found: Vec<ShellCommand>,
+    /// The first part that could not be read.
+    left_out: Option<String>,
+    pipelines: u64,
+}
+
+/// The commands, and what of the text is not among them.
+pub(super) fn commands(
+    program: &Program,
+    budget: Budget,
+) -> (Result<Vec<ShellCommand>, String>, Option<String>) {
+    let mut walk = Walk { budget, found: Vec::new(), left_out: None, pipelines: 0 };
+    let done = walk.program(program, &Place::default());
+    let found = walk.found;
+    (done.map(|()| found), walk.left_out)
+}
+
+/// `Err` only when there are more commands than are listed.
+type Done = Result<(), String>;
+
+impl Walk {
+    fn program(&mut self, program: &Program, place: &Place) -> Done {
+        program.complete_commands.iter().try_for_each(|list| self.list(list, place))
+    }
+
+    fn list(&mut self, list: &CompoundList, place: &Place) -> Done {
+        for item in &list.0 {
+            let mut place = place.clone();
+            place.background |= matches!(item.1, SeparatorOperator::Async);
+            self.and_or(&item.0, &place)?;
+        }
+        Ok(())
+    }
+
+    fn and_or(&mut self, list: &AndOrList, place: &Place) -> Done {
+        self.pipeline(&list.first, place)?;
+        list.additional.iter().try_for_each(|next| {
+            let (AndOr::And(pipeline) | AndOr::Or(pipeline)) = next;
+            self.pipeline(pipeline, place)
+        })
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, place: &Place) -> Done {
+        let start = self.found.len();
+        let mut place = place.clone();
+        self.pipelines += 1;
+        place.pipeline = self.pipelines;
+        for (position, command) in pipeline.seq.iter().enumerate() {
+            place.position = position as u64;
+            if position > 0 {
+                place.stdin_from = self.programs_since(start);
+            }
+            self.command(command, &place)?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &Command, place: &Place) -> Done {
+        match command {
+            Command::Simple(command) => self.simple(command, place),
+            Command::Compound(compound, redirects) => {
+                let place = self.redirected(redirects.as_ref(), place)?;
+                self.compound(compound, &place)
+            }
+            Command::Function(function) => {
+                let FunctionBody(body, redirects) = &function.body;
+                let mut place = self.redirected(redirects.as_ref(), &place.within("function"))?;
+                place.function = Some(words::word(&function.fname.value).text);
+                self.compound(body, &place)
+            }
+            Command::ExtendedTest(test, redirects) => {
+                let place = self.redirected(redirects.as_ref(), place)?;
+                self.test(&test.expr, &place)
+            }
+        }
+    }
+
+    /// The place within a compound command with these redirections.
+    fn redirected(&mut self, redirects: Option<&RedirectList>, place: &Place) -> Result<Place, String> {
+        let mut place = place.clone();
+        for redirect in redirects.into_iter().flat_map(|list| &list.0) {
+            self.redirect(redirect, "", &mut place)?;
+        }
+        Ok(place)
+    }
+
+    fn compound(&mut self, compound: &CompoundCommand, place: &Place) -> Done {
+        match compound {
+            CompoundCommand::Arithmetic(command) => self.text(&command.expr.value, place),
+            CompoundCommand::ArithmeticForClause(command) => {
+                for part in [&command.initializer, &command.condition, &command.updater].into_iter().flatten()
+                {
+                    self.text(&part.value, place)?;
+                }
+                self.list(&command.body.list, &place.within("loop"))
+            }
+            CompoundCommand::BraceGroup(group) => self.list(&group.list, place),
+            CompoundCommand::Subshell(shell) => self.list(&shell.list, &place.within("subshell")),
+            CompoundCommand::ForClause(command) => {
+                for value in command.values.iter().flatten() {
+                    self.text(&value.value, place)?;
+                }
+                self.list(&command.body.list, &place.within("loop"))
+            }
+            CompoundCommand::CaseClause(command) => {
+                self.text(&command.value.value, place)?;
+                let place = place.within("conditional");
+                for case in &command.cases {
+                    for pattern in &case.patterns {
+                        self.text(&pattern.value, &place)?;
+                    }
+                    case.cmd.iter().try_for_each(|list| self.list(list, &place))?;
+                }
+                Ok(())
+            }
+            CompoundCommand::IfClause(command) => {
+                let place = place.within("conditional");
+                self.list(&command.condition, &place)?;
+                self.list(&command.then, &place)?;
+                for other in command.elses.iter().flatten() {
+                    other.condition.iter().try_for_each(|list| self.list(list, &place))?;
+                    self.list(&other.body, &place)?;
+                }
+                Ok(())
+            }
+            CompoundCommand::WhileClause(command) | CompoundCommand::UntilClause(command) => {
+                let place = place.within("loop");
+                self.list(&command.0, &place)?;
+                self.list(&command.1.list, &place)
+            }
+            CompoundCommand::Coprocess(command) => {
+                let mut place = place.clone();
+                place.background = true;
+                self.command(&command.body, &place)
+            }
+        }
+    }
+
+    fn test(&mut self, test: &ExtendedTestExpr, place: &Place) -> Done {
+        match test {
+            ExtendedTestExpr::And(left, right) | ExtendedTestExpr::Or(left, right) => {
+                self.test(left, place)?;
+                self.test(right, place)
+            }
+            ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => self.test(inner, place),
+            ExtendedTestExpr::UnaryTest(_, word) => self.text(&word.value, place),
+            ExtendedTestExpr::BinaryTest(_, left, right) => {
+                self.text(&left.value, place)?;
+                self.text(&right.value, place)
+            }
+        }
+    }
+
+    fn simple(&mut self, command: &SimpleCommand, place: &Place) -> Done {
+        self.budget.command()?;
+        let at = self.found.len();
+        let mut draft = Draft { place: place.clone(), ..Draft::default() };
+        if draft.place.line == 0 {
+            draft.place.line = line_of(command);
+        }
+        // Its place in the list is in front of what stands within its words.
+        self.found.push(blank(&draft.place));
+        for item in command.prefix.iter().flat_map(|prefix| &prefix.0) {
+            self.item(item, true, &mut draft)?;
+        }
+        if let Some(first) = &command.word_or_name {
+            let word = words::word(&first.value);
+            draft.name = (word.literal && !word.text.is_empty()).then(|| word.text.clone());
+            self.argument(word, &mut draft)?;
+        }
+        for item in command.suffix.iter().flat_map(|suffix| &suffix.0) {
+            self.item(item, false, &mut draft)?;
+        }
+        draft.settle(&mut self.found[at]);
+        Ok(())
+    }
+
+    fn item(&mut self, item: &Item, in_front: bool, draft: &mut Draft) -> Done {
+        match item {
+            Item::IoRedirect(redirect) => {
+                let writer = draft.program().to_owned();
+                self.redirect(redirect, &writer, &mut draft.place)
+            }
+            Item::Word(word) => self.argument(words::word(&word.value), draft),
+            // Behind the name it is an argument, as in `export NAME=VALUE` and `env NAME=VALUE`.
+            Item::AssignmentWord(_, written) if !in_front => {
+                self.argument(words::word(&written.value), draft)
+            }
+            Item::AssignmentWord(assignment, written) => {
+                draft.assignments.push(written.value.clone());
+                match &assignment.value {
+                    AssignmentValue::Scalar(value) => self.argument_of(words::word(&value.value), draft),
+                    AssignmentValue::Array(values) => values.iter().try_for_each(|(key, value)| {
+                        let parts = key.iter().chain([value]);
+                        parts
+                            .into_iter()
+                            .try_for_each(|part| self.argument_of(words::word(&part.value), draft))
+                    }),
+                }
+            }
+            Item::ProcessSubstitution(kind, shell) => {
+                draft.expanded = true;
+                draft.argv.push(shown(kind, shell));
+                let mut place = draft.place.nested("process-substitution");
+                let start = self.found.len();
+                match kind {
+                    ProcessSubstitutionKind::Read => {
+                        self.list(&shell.list, &place)?;
+                        draft.words_from.extend(self.programs_since(start));
+                        Ok(())
+                    }
+                    ProcessSubstitutionKind::Write => {
+                        place.stdin_from.push(draft.program().to_owned());
+                        self.list(&shell.list, &place)
+                    }
+                }
+            }
+        }
+    }
+
+    fn argument(&mut self, word: Word<'_>, draft: &mut Draft) -> Done {
+        draft.expanded |= !word.literal;
+        draft.argv.push(word.text.clone());
+        self.argument_of(word, draft)
+    }
+
+    /// What is substituted into a word or an assignment of a command.
+    fn argument_of(&mut self, word: Word<'_>, draft: &mut Draft) -> Done {
+        let start = self.found.len();
+        self.substitutions(&word, &draft.place)?;
+        draft.words_from.extend(self.programs_since(start));
+        Ok(())
+    }
+
+    /// Adds a redirection to a place. `writer` is the program that a `>(…)` would get its input from.
+    fn redirect(&mut self, redirect: &IoRedirect, writer: &str, place: &mut Place) -> Done {
+        let start = self.found.len();
+        let (op, fd, word) = match redirect {
+            IoRedirect::File(fd, kind, target) => {
+                let op = operator(kind);
+                let word = match target {
+                    Target::Filename(word) | Target::Duplicate(word) => words::word(&word.value),
+                    Target::Fd(fd) => Word { text: fd.to_string(), literal: true, ..Word::default() },
+                    Target::ProcessSubstitution(kind, shell) => {
+                        let mut nested = place.nested("process-substitution");
+                        if matches!(kind, ProcessSubstitutionKind::Write) {
+                            nested.stdin_from.push(writer.to_owned());
+                        }
+                        self.list(&shell.list, &nested)?;
+                        Word { text: shown(kind, shell), ..Word::default() }
+                    }
+                };
+                (op, *fd, word)
+            }
+            IoRedirect::HereDocument(fd, document) => {
+                if document.requires_expansion {
+                    let body = words::here_document(&document.doc.value);
+                    self.substitutions(&body, place)?;
+                }
+                (if document.remove_tabs { "<<-" } else { "<<" }, *fd, words::word(&document.here_end.value))
+            }
+            IoRedirect::HereString(fd, word) => ("<<<", *fd, words::word(&word.value)),
+            IoRedirect::OutputAndError(word, append) => {
+                (if *append { "&>>" } else { "&>" }, None, words::word(&word.value))
+            }
+        };
+        self.substitutions(&word, place)?;
+        if op.starts_with('<') && op != "<>" && fd.is_none_or(|fd| fd == 0) {
+            place.stdin_from = self.programs_since(start);
+        }
+        let fd = fd.and_then(|fd| i32::try_from(fd).ok());
+        place.redirections.push(Redirection {
+            op: op.to_owned(),
+            fd,
+            target: word.text,
+            literal: word.literal,
+        });
+        Ok(())
+    }
+
+    /// What is substituted into a text that belongs to no simple command.
+    fn text(&mut self, text: &str, place: &Place) -> Done {
+        self.substitutions(&words::word(text), place)
+    }
+
+    fn substitutions(&mut self, word: &Word<'_>, place: &Place) -> Done {
+        if word.substitutions.is_empty() {
+            return Ok(());
+        }
+        let place = place.nested("substitution");
+        word.substitutions.iter().try_for_each(|substitution| self.substitution(substitution, &place))
+    }
+
+    fn substitution(&mut self, substitution: &Substitution<'_>, place: &Place) -> Done {
+        self.budget.depth += 1;
+        let parsed = self.parsed(substitution);
+        let done = match parsed {
+            Ok(program) => stacker::maybe_grow(STACK, STACK, || self.program(&program, place)),
+            Err(why) => {
+                self.left_out.get_or_insert_with(|| format!("within a substitution: {why}"));
+                Ok(())
+            }
+        };
+        self.budget.depth -= 1;
+        done
+    }
+
+    fn parsed(&mut self, substitution: &Substitution<'_>) -> Result<Program, String> {
+        let Substitution { rest, end, backquoted } = *substitution;
+        let text = &rest[..end];
+        if backquoted {
+            return super::parse(&without_backslashes(text), &mut self.budget);
+        }
+        let why = match super::parse(text, &mut self.budget) {
+            Ok(program) => return Ok(program),
+            Err(why) => why,
+        };
+        // The parenthesis was that of a pattern, or a quote was not one: others may be right.
+        let others = rest.match_indices(')').map(|(at, _)| at).filter(|at| *at != end);
+        let others: Vec<_> = others.take(MOST_ENDS).chain(rest.rfind(')')).collect();
+        others.into_iter().find_map(|end| super::parse(&rest[..end], &mut self.budget).ok()).ok_or(why)
+    }
+
+    /// Programs of the commands found since, each once.
+    fn programs_since(&self, start: usize) -> Vec<String> {
+        let mut programs: Vec<String> = Vec::new();
+        for command in &self.found[start..] {
+            if programs.len() == MOST_SOURCES {
+                break;
+            }
+            if !command.program.is_empty() && !programs.contains(&command.program) {
+                programs.push(command.program.clone());
+            }
+        }
+        programs
+    }
+}
+
+/// What a simple command turns out to be.
+#[derive(Default)]
+struct Draft {
+    name: Option<String>,
+    argv: Vec<String>,
+    expanded: bool,
+    assignments: Vec<String>,
+    words_from: Vec<String>,
+    place: Place,
+}
+
+impl Draft {
+    fn program(&self) -> &str {
+        self.name.as_deref().map_or("", |name| name.rsplit('/').next().unwrap_or(name))
+    }
+
+    fn settle(self, found: &mut ShellCommand) {
+        found.program = self.program().to_owned();
+        found.builtin = self.name.as_deref().is_some_and(is_builtin);
+        found.name = self.name;
+        found.argv = self.argv;
+        found.literal = !self.expanded;
+        found.assignments = self.assignments;
+        found.words_from = self.words_from;
+        found.redirections = self.place.redirections;
+        found.stdin_from = self.place.stdin_from;
+    }
+}
+
+fn blank(place: &Place) -> ShellCommand {
+    ShellCommand {
+        is_static: true,
+        name: None,
+        program: String::new(),
+        argv: Vec::new(),
+        literal: true,
+        builtin: false,
+        line: place.line,
+        assignments: Vec::new(),
+        redirections: Vec::new(),
+        pipeline: place.pipeline,
+        position: place.position,
+        stdin_from: Vec::new(),
+        words_from: Vec::new(),
+        context: place.context.clone(),
+        function: place.function.clone(),
+        background: place.background,
+    }
+}
+
+fn line_of(command: &impl SourceLocation) -> u64 {
+    command.location().map_or(1, |span| span.start.line as u64)
+}
+
+fn operator(kind: &IoFileRedirectKind) -> &'static str {
+    match kind {
+        IoFileRedirectKind::Read => "<",
+        IoFileRedirectKind::Write => ">",
+        IoFileRedirectKind::Append => ">>",
+        IoFileRedirectKind::ReadAndWrite => "<>",
+        IoFileRedirectKind::Clobber => ">|",
+        IoFileRedirectKind::DuplicateInput => "<&",
+        IoFileRedirectKind::DuplicateOutput => ">&",
+    }
+}
+
+/// A process substitution as a word; its commands are in the list themselves.
+fn shown(kind: &ProcessSubstitutionKind, shell: &SubshellCommand) -> String {
+    let opening = match kind {
+        ProcessSubstitutionKind::Read => '<',
+        ProcessSubstitutionKind::Write => '>',
+    };
+    format!("{opening}({})", shell.list)
+}
+
+/// Within backquotes a backslash hides a backquote, a dollar and itself.
+fn without_backslashes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let hides = letter == '\\' && letters.peek().is_some_and(|next| matches!(next, '`' | '$' | '\\'));
+        plain.extend(if hides { letters.next() } else { Some(letter) });
+    }
+    plain
+}
