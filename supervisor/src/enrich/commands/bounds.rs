@@ -11,15 +11,15 @@ const MOST_OPENINGS: usize = 2000;
 const DEEPEST: usize = 48;
 /// Nested substitutions.
 const DEEPEST_SUBSTITUTION: usize = 16;
-/// Steps in all. One is some 20 ns, so this is some 80 ms; a text of 1,000 tokens may nest 12 deep.
-const MOST_STEPS: usize = 4 << 20;
+/// Steps in all. One is some 20 ns, so this is some 20 ms; a text of 1,000 tokens may nest 10 deep.
+const MOST_STEPS: usize = 1 << 20;
 /// Commands of one text.
 const MOST_COMMANDS: usize = 2048;
 
 /// Stack for what needs no nesting at all.
 const BASE_STACK: usize = 512 << 10;
-/// Stack per opening in the tokenizer and per level in the parser, measured without optimisation and doubled.
-const STACK_PER_OPENING: usize = 8 << 10;
+/// Stack per opening in the tokenizer and per level in the parser, enough without optimisation.
+const STACK_PER_OPENING: usize = 32 << 10;
 const STACK_PER_LEVEL: usize = 64 << 10;
 
 #[derive(Debug)]

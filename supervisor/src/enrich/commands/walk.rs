@@ -17,8 +17,6 @@ use crate::event::{Redirection, ShellCommand};
 const MOST_SOURCES: usize = 16;
 /// What going through one text may need: its nesting is bounded, and so is that of substitutions.
 const STACK: usize = 512 << 10;
-/// Closing parentheses that are tried for one substitution.
-const MOST_ENDS: usize = 8;
 
 /// What a command stands in.
 #[derive(Debug, Clone, Default)]
@@ -365,10 +363,9 @@ impl Walk {
             Ok(program) => return Ok(program),
             Err(why) => why,
         };
-        // The parenthesis was that of a pattern, or a quote was not one: others may be right.
-        let others = rest.match_indices(')').map(|(at, _)| at).filter(|at| *at != end);
-        let others: Vec<_> = others.take(MOST_ENDS).chain(rest.rfind(')')).collect();
-        others.into_iter().find_map(|end| super::parse(&rest[..end], &mut self.budget).ok()).ok_or(why)
+        // A quote before it was not one (in a here-document): the last parenthesis may be right.
+        let last = rest.rfind(')').filter(|last| *last != end).ok_or_else(|| why.clone())?;
+        super::parse(&rest[..last], &mut self.budget).map_err(|_| why)
     }
 
     /// Programs of the commands found since, each once.

@@ -13,8 +13,7 @@ pub(super) struct Word<'w> {
 /// The text behind an opening `$(`, `<(` or `>(`, or within backquotes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Substitution<'w> {
-    /// Reaches to the end of the word: which parenthesis closes it (one may end a pattern of `case`), only parsing it
-    /// tells.
+    /// Reaches to the end of the word: quotes in a here-document may hide which parenthesis closes it.
     pub(super) rest: &'w str,
     /// Where in `rest` it likely ends.
     pub(super) end: usize,
