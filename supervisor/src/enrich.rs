@@ -15,7 +15,7 @@ mod multicall; // busybox, toybox, coreutils
 mod options; // the engine behind grammars that are data
 mod program; // what really starts, behind loaders and multi-call binaries
 mod reading; // what a command line says
-mod recipe; // what make, just and npm will run
+pub(crate) mod recipe; // what make, just and npm will run
 mod shells; // grammars of the shells
 #[cfg(test)]
 mod tests;

@@ -20,6 +20,7 @@ mod presets;
 mod races;
 mod script_bodies;
 mod scripts;
+mod shell_texts;
 mod terminal;
 mod text;
 mod trace_file;

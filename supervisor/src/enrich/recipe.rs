@@ -46,7 +46,7 @@ impl<S: Into<String>> From<S> for Unresolved {
 
 type Resolver = fn(&Call<'_>) -> Result<Option<Recipe>, Unresolved>;
 
-pub(super) fn recipe(subject: &Subject<'_>, cwd: &str, env: &[Vec<u8>], files: &dyn Files) -> Option<Recipe> {
+pub(crate) fn recipe(subject: &Subject<'_>, cwd: &str, env: &[Vec<u8>], files: &dyn Files) -> Option<Recipe> {
     let started = program::direct(subject);
     let canonical = |path: &[u8]| files.read(path, 1).ok().map(|file| file.path);
     let program = program::behind(&started, &canonical);
