@@ -55,7 +55,7 @@ impl Config {
     }
 
     /// A text as if it were the configuration of a folder.
-    #[cfg(feature = "fuzzing")]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn of_text(text: &str, folder: &Path) -> Result<Self, ConfigError> {
         assemble::assemble("shellgate.yaml", text, &Workshop::new(folder))
     }

@@ -1,5 +1,6 @@
 //! Entrances for the fuzz targets: each takes bytes as an attacker could choose them, and panics when something holds no
-//! more that must. Built with the feature `fuzzing` only.
+//! more that must. Built with the feature `fuzzing` and for tests only.
+#![forbid(unsafe_code)]
 
 mod tree;
 
@@ -150,4 +151,51 @@ pub fn commands(data: &[u8]) {
     };
     let event = Event { script: Some(script), ..Event::blank() };
     assert!(protocol::payload(Protocol::Claude, &event).is_ok());
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+    use super::*;
+
+    /// Changed copies of each seed.
+    const CHANGES: usize = 60;
+
+    /// Each seed whole, and with a few bytes cut out, doubled or replaced: what the fuzzer starts with must hold.
+    #[test]
+    fn every_seed_and_its_neighbours_hold() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
+        let targets: [(&str, &dyn Fn(&[u8])); 8] = [
+            ("capture", &capture),
+            ("commands", &commands),
+            ("config", &config),
+            ("just", &|data| recipe("just", data)),
+            ("make", &|data| recipe("make", data)),
+            ("npm", &|data| recipe("npm", data)),
+            ("protocols", &protocols),
+            ("shell_forms", &shell_forms),
+        ];
+        let mut state = 7_u64;
+        let mut below = |bound: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % bound.max(1)
+        };
+        for (target, feed) in targets {
+            for seed in std::fs::read_dir(corpus.join(target)).unwrap() {
+                let seed = std::fs::read(seed.unwrap().path()).unwrap();
+                feed(&seed);
+                for _ in 0..CHANGES {
+                    let mut changed = seed.clone();
+                    let start = below(changed.len());
+                    let end = (start + 1 + below(6)).min(changed.len());
+                    match below(3) {
+                        0 => drop(changed.drain(start..end)),
+                        1 => changed.extend_from_within(start..end),
+                        _ => changed[start..end].fill(below(256) as u8),
+                    }
+                    feed(&changed);
+                }
+            }
+        }
+    }
 }

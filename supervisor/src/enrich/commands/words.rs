@@ -251,12 +251,11 @@ fn end(text: &str) -> Option<usize> {
                 letters.next();
             }
             (Some(open), letter) if open == letter => quote = None,
-            (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(letter),
             (None, '(') => depth += 1,
             (None, ')') if depth == 0 => return Some(at),
             (None, ')') => depth -= 1,
-            (None, _) => {}
+            _ => {}
         }
     }
     None
