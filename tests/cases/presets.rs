@@ -180,9 +180,9 @@ fn the_presets_refuse_what_leaves_the_project() {
 /// Runs each line in one session; what each said on stderr. A line's first word is made at run time, so that it is the
 /// exec which is judged and not the text.
 fn each<'a>(preset: &str, gate: &Gate, lines: &[&'a str]) -> Vec<(&'a str, String)> {
-    let script: String =
-        lines.iter().map(|line| format!("echo @@@ >&2\n( ${{none}}{line} ) <&-\n")).collect();
-    fs::write(gate.work().join("lines"), script + "exit 0\n").expect("it is ours");
+    let mark = |line: &&str| format!("echo @@@ >&2\n( ${{none}}{line} ) <&-\n");
+    let script: Vec<String> = lines.iter().map(mark).collect();
+    fs::write(gate.work().join("lines"), script.concat() + "exit 0\n").expect("it is ours");
     let done = under(preset, gate, &["/bin/bash", "lines"]);
     assert_eq!(done.code, 0, "{}", done.stderr());
     let stderr = done.stderr();
