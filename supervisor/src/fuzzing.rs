@@ -18,9 +18,8 @@ use crate::hooks::manifest::Protocol;
 use crate::hooks::protocol;
 use crate::launch::filter;
 use crate::notify::RawCall;
-use tree::Tree;
 
-/// A command line of an interpreter: its path and then its words, a line each; behind `---` files as [`Tree`] reads them.
+/// A command line of an interpreter: its path and then its words, a line each; behind `---` files as [`tree::input`] reads them.
 pub fn shell_forms(data: &[u8]) {
     let (words, tree) = tree::input(data);
     let path = words.first().map(|word| String::from_utf8_lossy(word).into_owned()).unwrap_or_default();

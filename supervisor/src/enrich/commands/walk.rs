@@ -4,14 +4,12 @@
 mod simple;
 
 use brush_parser::ast::{
-    AndOr, AndOrList, AssignmentValue, Command, CommandPrefixOrSuffixItem as Item, CompoundCommand,
-    CompoundList, ExtendedTestExpr, FunctionBody, IoFileRedirectKind, IoFileRedirectTarget as Target,
-    IoRedirect, Pipeline, ProcessSubstitutionKind, Program, RedirectList, SeparatorOperator, SimpleCommand,
-    SourceLocation, SubshellCommand,
+    AndOr, AndOrList, Command, CompoundCommand, CompoundList, ExtendedTestExpr, FunctionBody,
+    IoFileRedirectKind, IoFileRedirectTarget as Target, IoRedirect, Pipeline, ProcessSubstitutionKind,
+    Program, RedirectList, SeparatorOperator, SimpleCommand, SubshellCommand,
 };
 
 use super::bounds::Budget;
-use super::builtins::is_builtin;
 use super::words::{self, Substitution, Word};
 use crate::event::{Redirection, ShellCommand};
 
