@@ -157,6 +157,8 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
     use super::*;
 
+    type Target<'f> = (&'f str, &'f dyn Fn(&[u8]));
+
     /// Changed copies of each seed.
     const CHANGES: usize = 60;
 
@@ -164,7 +166,7 @@ mod tests {
     #[test]
     fn every_seed_and_its_neighbours_hold() {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
-        let targets: [(&str, &dyn Fn(&[u8])); 8] = [
+        let targets: [Target<'_>; 8] = [
             ("capture", &capture),
             ("commands", &commands),
             ("config", &config),

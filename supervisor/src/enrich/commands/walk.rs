@@ -6,7 +6,7 @@ mod simple;
 use brush_parser::ast::{
     AndOr, AndOrList, Command, CompoundCommand, CompoundList, ExtendedTestExpr, FunctionBody,
     IoFileRedirectKind, IoFileRedirectTarget as Target, IoRedirect, Pipeline, ProcessSubstitutionKind,
-    Program, RedirectList, SeparatorOperator, SimpleCommand, SubshellCommand,
+    Program, RedirectList, SeparatorOperator, SubshellCommand,
 };
 
 use super::bounds::Budget;

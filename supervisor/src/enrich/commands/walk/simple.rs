@@ -26,7 +26,7 @@ impl Walk {
         if let Some(first) = &command.word_or_name {
             let word = words::word(&first.value);
             draft.name = (word.literal && !word.text.is_empty()).then(|| word.text.clone());
-            self.argument(word, &mut draft)?;
+            self.argument(&word, &mut draft)?;
         }
         for item in command.suffix.iter().flat_map(|suffix| &suffix.0) {
             self.item(item, false, &mut draft)?;
@@ -41,10 +41,10 @@ impl Walk {
                 let writer = draft.program().to_owned();
                 self.redirect(redirect, &writer, &mut draft.place)
             }
-            Item::Word(word) => self.argument(words::word(&word.value), draft),
+            Item::Word(word) => self.argument(&words::word(&word.value), draft),
             // Behind the name it is an argument, as in `export NAME=VALUE` and `env NAME=VALUE`.
             Item::AssignmentWord(_, written) if !in_front => {
-                self.argument(words::word(&written.value), draft)
+                self.argument(&words::word(&written.value), draft)
             }
             Item::AssignmentWord(assignment, written) => {
                 draft.assignments.push(written.value.clone());
@@ -78,10 +78,10 @@ impl Walk {
         }
     }
 
-    fn argument(&mut self, word: Word<'_>, draft: &mut Draft) -> Done {
+    fn argument(&mut self, word: &Word<'_>, draft: &mut Draft) -> Done {
         draft.expanded |= !word.literal;
         draft.argv.push(word.text.clone());
-        self.argument_of(&word, draft)
+        self.argument_of(word, draft)
     }
 
     /// What is substituted into a word or an assignment of a command.
