@@ -8,6 +8,7 @@ mod hook;
 mod init;
 mod log;
 mod run;
+mod told;
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write as _};

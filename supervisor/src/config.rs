@@ -54,6 +54,12 @@ impl Config {
         assemble::assemble(&format!("preset:{name}"), text, &workshop)
     }
 
+    /// A text as if it were the configuration of a folder.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn of_text(text: &str, folder: &Path) -> Result<Self, ConfigError> {
+        assemble::assemble("shellgate.yaml", text, &Workshop::new(folder))
+    }
+
     fn load_among(source: &ConfigSource, around: &Surroundings) -> Result<Self, ConfigError> {
         match source {
             ConfigSource::File(path) => assemble::from_file(&lookup::read(path)?),

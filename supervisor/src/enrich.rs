@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod body; // the text: files read within bounds, pieces joined
+pub mod commands; // what a shell's text states
 pub mod describe; // the event, from an attempt
 mod files; // reading as the target sees
 mod hashbang; // script files that are started themselves
@@ -14,7 +15,7 @@ mod multicall; // busybox, toybox, coreutils
 mod options; // the engine behind grammars that are data
 mod program; // what really starts, behind loaders and multi-call binaries
 mod reading; // what a command line says
-mod recipe; // what make, just and npm will run
+pub(crate) mod recipe; // what make, just and npm will run
 mod shells; // grammars of the shells
 #[cfg(test)]
 mod tests;
@@ -80,9 +81,10 @@ pub fn script(subject: &Subject<'_>, files: &dyn Files) -> Option<Script> {
     let canonical = |path: &[u8]| files.read(path, 1).ok().map(|file| file.path);
     let started = program::direct(subject);
     let program = program::behind(&started, &canonical);
-    let row = interpreters::find(&program)?;
+    let (row, language) = interpreters::find(&program)?;
     let inline = if row.is_shell() { ScriptSource::Command } else { ScriptSource::Code };
-    body::script(row.read(&program.words), inline, files)
+    let script = body::script(row.read(&program.words), inline, files)?;
+    Some(Script { language: Some(language.to_owned()), ..script })
 }
 
 /// The program a dynamic loader is told to run: an operand of `ld.so`, as passed.

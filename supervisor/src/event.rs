@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 /// Version of the event's shape; raised when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
+/// A time that is not known.
+const EPOCH: &str = "1970-01-01T00:00:00Z";
+
 /// One program start: before it (`outcome` is null) or after it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
@@ -68,6 +71,46 @@ pub struct Event {
     pub outcome: Option<Outcome>,
 }
 
+impl Event {
+    /// An event about which nothing is known yet.
+    pub fn blank() -> Self {
+        Self {
+            event: "on-shell".into(),
+            phase: Phase::Before,
+            schema: SCHEMA,
+            session_id: String::new(),
+            seq: 0,
+            time: EPOCH.into(),
+            path: String::new(),
+            name: String::new(),
+            path_raw: String::new(),
+            argv: Vec::new(),
+            argv_base64: None,
+            command: String::new(),
+            cwd: String::new(),
+            cwd_deleted: false,
+            pid: 0,
+            tid: 0,
+            ppid: 0,
+            uid: 0,
+            gid: 0,
+            ancestry: Vec::new(),
+            depth: 0,
+            interpreters: Vec::new(),
+            payload: None,
+            applet: None,
+            script: None,
+            recipe: None,
+            env: BTreeMap::new(),
+            env_names: Vec::new(),
+            file: FileFacts::blank(),
+            syscall: String::new(),
+            abi: String::new(),
+            outcome: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -111,6 +154,9 @@ pub enum ScriptSource {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Script {
     pub source: ScriptSource,
+    /// What reads it, by the name its grammar has here: `bash`, `sh`, `python` …; null when that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
     /// Null when the text is not known (stdin, an unreadable file).
     pub text: Option<String>,
     /// Whether `text` is all of what will run.
@@ -132,6 +178,83 @@ pub struct Script {
     /// Positional parameters of the script.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
+    /// The simple commands that a shell's `text` states, in its order: a static reading. Hooks and rules get it; the
+    /// trace has the text alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Vec<ShellCommand>>,
+    /// Why there are no `commands`, or which part of the text is not among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syntax_error: Option<String>,
+}
+
+/// A simple command as it is written in a shell text. Variables, aliases, functions and conditions decide what comes of
+/// it; the programs it starts have events of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShellCommand {
+    /// Always true: read from the text, not seen to run.
+    #[serde(rename = "static")]
+    pub is_static: bool,
+    /// The first word; null when there is none or only running would tell.
+    pub name: Option<String>,
+    /// Last component of `name`, or empty.
+    pub program: String,
+    /// All words: without their quotes where they are literal, as written where they are expanded.
+    pub argv: Vec<String>,
+    /// Whether every word of `argv` is literal.
+    pub literal: bool,
+    /// The shell runs it itself, without an exec (`eval`, `source`, `cd`, `kill`, `echo` …).
+    pub builtin: bool,
+    /// Where the text, or the `$(…)` around it, has it, from 1.
+    pub line: u64,
+    /// `NAME=VALUE` in front, as written.
+    pub assignments: Vec<String>,
+    /// Its own and those of the compound commands around it.
+    pub redirections: Vec<Redirection>,
+    /// Commands of one pipeline have one number; `position` counts from 0 within it.
+    pub pipeline: u64,
+    pub position: u64,
+    /// Programs whose output is its standard input: earlier in a pipeline, `< <(…)`, `<<< "$(…)"`.
+    pub stdin_from: Vec<String>,
+    /// Programs whose output becomes part of its words: `$(…)` and `<(…)`.
+    pub words_from: Vec<String>,
+    /// What it stands in, outermost first: `function`, `subshell`, `loop`, `conditional`, `substitution`,
+    /// `process-substitution`.
+    pub context: Vec<String>,
+    /// The innermost function it is defined in.
+    pub function: Option<String>,
+    /// Started with `&`, alone or within something that is.
+    pub background: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Redirection {
+    /// `<`, `>`, `>>`, `<>`, `>|`, `<&`, `>&`, `&>`, `&>>`, `<<`, `<<<`.
+    pub op: String,
+    /// The descriptor in front, where one is written.
+    pub fd: Option<i32>,
+    /// The file, descriptor or text, like a word of `argv`; the delimiter of a here-document.
+    pub target: String,
+    pub literal: bool,
+}
+
+impl Script {
+    /// A script of which only the kind is known.
+    pub fn blank(source: ScriptSource) -> Self {
+        Self {
+            source,
+            language: None,
+            text: None,
+            complete: false,
+            note: None,
+            path: None,
+            size: None,
+            sha256: None,
+            arg0: None,
+            args: Vec::new(),
+            commands: None,
+            syntax_error: None,
+        }
+    }
 }
 
 /// What a build tool will run, read from its files without running it.
@@ -202,6 +325,23 @@ pub struct FileFacts {
     pub setuid: bool,
     /// The mount namespace is not the supervisor's.
     pub foreign_mount_ns: bool,
+}
+
+impl FileFacts {
+    /// Facts of a file that was not looked at.
+    pub fn blank() -> Self {
+        Self {
+            kind: FileKind::Regular,
+            dev: String::new(),
+            inode: 0,
+            size: 0,
+            mode: "0000".into(),
+            uid: 0,
+            mtime: EPOCH.into(),
+            setuid: false,
+            foreign_mount_ns: false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

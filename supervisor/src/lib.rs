@@ -19,3 +19,7 @@ pub mod trace; // the record of it all
 
 pub mod event; // the ground: the event as hooks and trace see it
 pub mod sys; // the ground: system calls, the only folder with `unsafe`
+
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing; // entrances for the fuzz targets

@@ -21,6 +21,7 @@ mod races;
 mod runners;
 mod script_bodies;
 mod scripts;
+mod shell_texts;
 mod terminal;
 mod text;
 mod trace_file;

@@ -111,6 +111,8 @@ fn interpreter_lines_that_the_kernel_does_not_take_fail_as_they_do_without_us() 
     ran.absent(["RAN"]);
     let c3 = ran.event_for("c3");
     assert_eq!(c3["interpreters"].as_array().map(Vec::len), Some(3), "{c3}");
+    assert!(c3["script"]["text"].as_str().is_some_and(|text| text.ends_with("/c2 3\n")), "{c3}");
+    assert_eq!(ran.event_for("space")["script"]["text"], "#! /bin/sh\necho space $0 $*\n");
 }
 
 /// C18

@@ -83,6 +83,8 @@ fn a_document_that_only_mentions_a_refused_command_is_written() {
     ran.admitted("cat", 1);
     let notes = std::fs::read_to_string(ran.work.join("notes.md")).expect("cat wrote it");
     assert_eq!(notes, "Never run: git push --force\n");
+    let script = &ran.event_for("bash")["script"];
+    assert_eq!(script["text"], "cat > notes.md <<'EOF'\nNever run: git push --force\nEOF");
 }
 
 /// A20
@@ -114,6 +116,7 @@ fn a_field_reference_of_awk_is_no_command() {
     let ran = Gate::refusing(&["touch"]).file("f", "touch x\n").bash("awk '{print $1}' f");
     ran.nothing_refused();
     assert_eq!(ran.stdout, "touch\n");
+    assert_eq!(ran.event_for("awk")["script"]["text"], "{print $1}");
 }
 
 /// A23
@@ -122,5 +125,7 @@ fn text_that_looks_odd_is_refused_by_nobody() {
     let ran = Gate::open().bash("ls --color=auto >/dev/null; echo a:b%c=d,@e+#f?[g]^~; command -v ls");
     ran.exits(0);
     ran.nothing_refused();
+    let script = &ran.event_for("bash")["script"];
+    assert_eq!(script["text"], "ls --color=auto >/dev/null; echo a:b%c=d,@e+#f?[g]^~; command -v ls");
     assert!(ran.stdout.starts_with("a:b%c=d,@e+#f?[g]^~\n/"), "{}", ran.stdout);
 }

@@ -94,6 +94,7 @@ fn a_rule_that_names_only_a_program_covers_every_call_of_it() {
     let ran = gate.bash("PATH=$PWD/bin:$PATH; yarn; yarn test; opt/x/yarn test; ./w yarn; true");
     ran.refused("yarn", 4);
     ran.absent(["RAN"]);
+    assert!(ran.events_for("yarn").iter().all(|event| event["script"]["text"] == run), "{}", ran.story());
 }
 
 /// A24

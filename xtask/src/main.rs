@@ -4,6 +4,7 @@
 
 mod bench;
 mod ebpf;
+mod fuzz;
 mod lint;
 mod process;
 mod race;
@@ -24,6 +25,8 @@ enum Verb {
     Bench(bench::BenchArgs),
     /// Build the eBPF object that is committed, or check that it is what the sources give.
     Ebpf(ebpf::EbpfArgs),
+    /// Feed the parsers what an attacker could, for two minutes in all.
+    Fuzz(fuzz::FuzzArgs),
     /// Format check, clippy with every warning an error, tidy.
     Lint,
     /// Check what CONTRIBUTING.md asks of files; says every fault with file and line.
@@ -40,6 +43,7 @@ fn main() -> Result<()> {
     match Verb::parse() {
         Verb::Bench(args) => bench::run(&root(), &args),
         Verb::Ebpf(args) => ebpf::run(&root(), &args),
+        Verb::Fuzz(args) => fuzz::run(&root(), &args),
         Verb::Lint => lint::run(&root()),
         Verb::Tidy => tidy::run(&root()),
         Verb::Race(args) => race::run(&root(), &args),

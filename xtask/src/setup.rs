@@ -12,6 +12,7 @@ use crate::process::must;
 /// A file that must be somewhere in [`FOLDERS`] (or at this absolute path), and the Debian package that brings it.
 const NEEDED: &[(&str, &str)] = &[
     ("cc", "gcc"),
+    ("c++", "g++"),
     ("/usr/include/stdio.h", "libc6-dev"),
     ("bash", "bash"),
     ("dash", "dash"),

@@ -25,7 +25,7 @@ fn handler_in(folder: &Path, head: &[u8], path: &[u8]) -> Option<String> {
     None
 }
 
-fn takes(text: &str, head: &[u8], path: &[u8]) -> bool {
+pub(crate) fn takes(text: &str, head: &[u8], path: &[u8]) -> bool {
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     if !text.lines().any(|line| line == "enabled") {
         return false;

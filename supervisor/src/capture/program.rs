@@ -179,14 +179,19 @@ fn admit(file: Resolved, same_user: bool) -> Result<Result<(Resolved, Format, Ve
     let head = open.map(|open| head(open, file.stat.st_size)).transpose();
     let head =
         head.map_err(|source| CaptureError::File { path: file.display(), source })?.unwrap_or_default();
-    let format = if head.starts_with(b"\x7fELF") && is_for_this_machine(&head) {
+    let format = format(&head);
+    Ok(Ok((file, format, head)))
+}
+
+/// What the kernel takes a file for that starts like this.
+pub(crate) fn format(head: &[u8]) -> Format {
+    if head.starts_with(b"\x7fELF") && is_for_this_machine(head) {
         Format::Elf
     } else if head.starts_with(b"#!") {
         Format::Script
     } else {
         Format::Unknown
-    };
-    Ok(Ok((file, format, head)))
+    }
 }
 
 /// `e_machine` of the ABIs the filter knows; other machines' programs run through binfmt_misc or not at all.

@@ -10,14 +10,18 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::{ConfigArgs, print};
+use super::{ConfigArgs, print, told};
 use crate::capture::call::{Abi, Call, Syscall};
 use crate::capture::{self, Captured};
 use crate::config::Config;
+use crate::enrich::commands::with_commands;
 use crate::enrich::describe::{Context, describe};
 use crate::event::Event;
 use crate::hooks::gate::Gate;
 use crate::hooks::{Judgement, Refusal, Verdict};
+
+/// Lines of a script or of one text of a recipe that are shown; `--json` has all of it.
+const MOST_LINES: usize = 20;
 
 /// Exit status: 0 allowed, 126 refused, 127 no such command, 125 cannot tell.
 #[derive(Debug, clap::Args)]
@@ -63,6 +67,9 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                 write!(text, "refused: {command}: {hook}: {reason}\n{detail}")
             }
         };
+        for line in told::lines(&event, MOST_LINES) {
+            text.extend(["  ", &line, "\n"]);
+        }
         print(&text)?;
     }
     Ok(ExitCode::from(if judgement.verdict == Verdict::None { 0 } else { 126 }))
@@ -126,7 +133,7 @@ fn report(event: &Event, judgement: &Judgement) -> anyhow::Result<String> {
         "defect": refusal.and_then(|refusal| refusal.defect),
         "detail": refusal.and_then(|refusal| refusal.detail.as_ref()),
         "answers": judgement.answers,
-        "event": event,
+        "event": with_commands(event),
     });
     Ok(serde_json::to_string(&object)? + "\n")
 }

@@ -16,7 +16,7 @@ pub(super) fn script(reading: Reading<'_>, inline: ScriptSource, files: &dyn Fil
     match reading {
         Reading::Nothing => None,
         Reading::NotUnderstood(why) => {
-            let mut script = empty(inline);
+            let mut script = Script::blank(inline);
             script.note = Some(why);
             Some(script)
         }
@@ -41,7 +41,7 @@ fn assemble(told: Told<'_>, inline: ScriptSource, files: &dyn Files) -> Script {
         }
     }
     draft.notes.extend(caveat);
-    let mut script = draft.script.unwrap_or_else(|| empty(inline));
+    let mut script = draft.script.unwrap_or_else(|| Script::blank(inline));
     script.text = (!draft.pieces.is_empty()).then(|| draft.pieces.join("\n"));
     script.complete = draft.notes.is_empty() && script.text.is_some();
     script.note = (!draft.notes.is_empty()).then(|| draft.notes.join("; "));
@@ -52,7 +52,7 @@ fn assemble(told: Told<'_>, inline: ScriptSource, files: &dyn Files) -> Script {
 
 /// A script file's facts and, when it is text, its text.
 pub(super) fn of_file(file: &FileText) -> Script {
-    let mut script = empty(ScriptSource::File);
+    let mut script = Script::blank(ScriptSource::File);
     let cut = file.size > file.bytes.len() as u64 || file.bytes.len() >= LIMIT && file.size == 0;
     let (text, mut notes) = decode(&file.bytes, cut);
     if cut {
@@ -65,20 +65,6 @@ pub(super) fn of_file(file: &FileText) -> Script {
     script.size = Some(file.size);
     script.sha256 = Some(format!("{:x}", Sha256::digest(&file.bytes)));
     script
-}
-
-pub(super) fn empty(source: ScriptSource) -> Script {
-    Script {
-        source,
-        text: None,
-        complete: false,
-        note: None,
-        path: None,
-        size: None,
-        sha256: None,
-        arg0: None,
-        args: Vec::new(),
-    }
 }
 
 #[derive(Default)]
@@ -95,7 +81,7 @@ impl Draft {
     /// Inline code outranks a file, a file outranks standard input.
     fn is(&mut self, source: ScriptSource) {
         match &mut self.script {
-            None => self.script = Some(empty(source)),
+            None => self.script = Some(Script::blank(source)),
             Some(script) if matches!(source, ScriptSource::Command | ScriptSource::Code) => {
                 script.source = source;
             }

@@ -17,7 +17,8 @@ pub(super) fn script(subject: &Subject<'_>, files: &dyn Files) -> Script {
     let started = program::started(subject, raw.as_deref().map(str::as_bytes));
     let canonical = |path: &[u8]| files.read(path, 1).ok().map(|file| file.path);
     let program = program::behind(&started, &canonical);
-    let Some(row) = interpreters::find(&program) else { return script };
+    let Some((row, language)) = interpreters::find(&program) else { return script };
+    script.language = Some(language.to_owned());
     match row.read(&program.words) {
         Reading::Runs(told) => {
             let mut added = Vec::new();
@@ -50,6 +51,7 @@ pub(super) fn script(subject: &Subject<'_>, files: &dyn Files) -> Script {
 /// A file that is neither ELF nor `#!`.
 pub(super) fn bare(subject: &Subject<'_>, files: &dyn Files) -> Script {
     let mut script = own_text(subject, files);
+    script.language = Some("sh".to_owned());
     let complete = script.complete;
     note(&mut script, "no #!: a shell may read it itself".to_owned());
     script.complete = complete;
@@ -60,7 +62,7 @@ fn own_text(subject: &Subject<'_>, files: &dyn Files) -> Script {
     let mut script = match files.read_subject(LIMIT) {
         Ok(file) => body::of_file(&file),
         Err(why) => {
-            let mut script = body::empty(ScriptSource::File);
+            let mut script = Script::blank(ScriptSource::File);
             script.path = Some(subject.path.to_owned());
             script.note = Some(format!("{}: {why}", subject.path));
             script

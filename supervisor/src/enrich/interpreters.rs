@@ -71,19 +71,20 @@ impl Row {
         }
     }
 
-    fn is_called(&self, name: &str) -> bool {
-        self.names.iter().any(|known| name.strip_prefix(known).is_some_and(is_version))
+    fn called(&self, name: &str) -> Option<&'static str> {
+        self.names.iter().copied().find(|known| name.strip_prefix(known).is_some_and(is_version))
     }
 }
 
-pub(super) fn find(program: &Program<'_>) -> Option<&'static Row> {
+/// The row of a program, and the name in it that it goes by.
+pub(super) fn find(program: &Program<'_>) -> Option<(&'static Row, &'static str)> {
     let name = plain(&program.name);
     // A multi-call binary has one shell, whatever names it gives it.
     let name = match (name, program.shell) {
         ("sh" | "bash", Some(shell)) => shell,
         (name, _) => name,
     };
-    ROWS.iter().find(|row| row.is_called(name))
+    ROWS.iter().find_map(|row| Some((row, row.called(name)?)))
 }
 
 /// Without what packagers put around a name: `.bash-wrapped`, `zsh-static`.

@@ -47,7 +47,7 @@ impl<S: Into<String>> From<S> for Unresolved {
 type Resolver = fn(&Call<'_>) -> Result<Option<Recipe>, Unresolved>;
 
 /// `env` is asked only when a build tool was started.
-pub(super) fn recipe(
+pub(crate) fn recipe(
     subject: &Subject<'_>,
     cwd: &str,
     env: impl FnOnce() -> Vec<Vec<u8>>,

@@ -12,15 +12,17 @@ mod tests;
 use super::command::{End, Fault, PATH, Run};
 use super::manifest::Protocol;
 use super::{Defect, HookAnswer};
+use crate::enrich::commands::with_commands;
 use crate::event::Event;
 
 pub(super) use strict::Unique;
 
 /// What goes to stdin: one JSON object and a line feed, so that `read -r` in a shell succeeds.
 pub fn payload(protocol: Protocol, event: &Event) -> Result<Vec<u8>, Fault> {
+    let event = with_commands(event);
     let json = match protocol {
-        Protocol::Native | Protocol::ExitCode => serde_json::to_vec(event),
-        Protocol::Claude => serde_json::to_vec(&claude::Input::new(event)),
+        Protocol::Native | Protocol::ExitCode => serde_json::to_vec(&event),
+        Protocol::Claude => serde_json::to_vec(&claude::Input::new(&event)),
     };
     let mut json = json.map_err(|error| {
         Fault::new(Defect::Internal, format!("the event could not be written as JSON: {error}"))

@@ -6,13 +6,10 @@ use std::time::Duration;
 
 use super::command::pins::Pins;
 use super::manifest::{Binding, CommandSpec, CommitPolicy, ExecutionMode, Manifest, Protocol, Runner};
-use crate::event::{Event, FileFacts, FileKind, Phase, SCHEMA};
+use crate::event::Event;
 
 pub(crate) fn event(argv: &[&str]) -> Event {
     Event {
-        event: "on-shell".into(),
-        phase: Phase::Before,
-        schema: SCHEMA,
         session_id: "s-1".into(),
         seq: 7,
         time: "2026-01-02T03:04:05Z".into(),
@@ -20,38 +17,14 @@ pub(crate) fn event(argv: &[&str]) -> Event {
         name: "touch".into(),
         path_raw: "/bin/touch".into(),
         argv: argv.iter().map(|&arg| arg.to_owned()).collect(),
-        argv_base64: None,
         command: "shortened".into(),
         cwd: "/w".into(),
-        cwd_deleted: false,
         pid: 1,
         tid: 1,
         ppid: 1,
-        uid: 0,
-        gid: 0,
-        ancestry: Vec::new(),
-        depth: 0,
-        interpreters: Vec::new(),
-        payload: None,
-        applet: None,
-        script: None,
-        recipe: None,
-        env: BTreeMap::new(),
-        env_names: Vec::new(),
-        file: FileFacts {
-            kind: FileKind::Regular,
-            dev: "8:1".into(),
-            inode: 1,
-            size: 1,
-            mode: "0755".into(),
-            uid: 0,
-            mtime: "2026-01-01T00:00:00Z".into(),
-            setuid: false,
-            foreign_mount_ns: false,
-        },
         syscall: "execve".into(),
         abi: "x86_64".into(),
-        outcome: None,
+        ..Event::blank()
     }
 }
 

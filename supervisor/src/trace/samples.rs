@@ -1,15 +1,10 @@
 //! Events for tests of the trace and of what prints it.
 
-use std::collections::BTreeMap;
-
 use super::Record;
-use crate::event::{Event, FileFacts, FileKind, Outcome, OutcomeKind, Phase, SCHEMA};
+use crate::event::{Event, Outcome, OutcomeKind};
 
 pub(crate) fn event(seq: u64) -> Event {
     Event {
-        event: "on-shell".to_owned(),
-        phase: Phase::Before,
-        schema: SCHEMA,
         session_id: "20261129T230401-4f9c2a".to_owned(),
         seq,
         time: "2026-11-29T23:04:01.000000Z".to_owned(),
@@ -17,38 +12,16 @@ pub(crate) fn event(seq: u64) -> Event {
         name: "git".to_owned(),
         path_raw: "git".to_owned(),
         argv: vec!["git".to_owned(), "status".to_owned()],
-        argv_base64: None,
         command: "git status".to_owned(),
         cwd: "/w".to_owned(),
-        cwd_deleted: false,
         pid: 4242,
         tid: 4242,
         ppid: 4240,
         uid: 1000,
         gid: 1000,
-        ancestry: Vec::new(),
-        depth: 0,
-        interpreters: Vec::new(),
-        payload: None,
-        applet: None,
-        script: None,
-        recipe: None,
-        env: BTreeMap::new(),
-        env_names: Vec::new(),
-        file: FileFacts {
-            kind: FileKind::Regular,
-            dev: "8:1".to_owned(),
-            inode: 12,
-            size: 1,
-            mode: "0755".to_owned(),
-            uid: 0,
-            mtime: "2026-01-01T00:00:00Z".to_owned(),
-            setuid: false,
-            foreign_mount_ns: false,
-        },
         syscall: "execve".to_owned(),
         abi: "x86_64".to_owned(),
-        outcome: None,
+        ..Event::blank()
     }
 }
 

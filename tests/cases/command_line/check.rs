@@ -82,6 +82,15 @@ fn of_run(records: &[Value], code: i32) -> (Value, Option<Value>) {
     (answer, Some(first["event"].clone()))
 }
 
+/// A field of the event as the trace keeps it, which is without what can be read from the text of a script.
+fn stored(field: &Value) -> Value {
+    let mut field = field.clone();
+    if let Some(record) = field.as_object_mut() {
+        record.retain(|key, _| key != "commands" && key != "syntax_error");
+    }
+    field
+}
+
 /// G27
 #[test]
 fn check_and_run_agree_on_verdict_reason_and_event() {
@@ -130,7 +139,7 @@ fn check_and_run_agree_on_verdict_reason_and_event() {
             "recipe",
             "file",
         ] {
-            assert_eq!(said["event"][key], event[key], "{key} of {words:?}");
+            assert_eq!(stored(&said["event"][key]), event[key], "{key} of {words:?}");
         }
         let begin = if code == 0 { "allowed: " } else { "refused: " };
         assert!(plain.stdout().starts_with(begin), "{words:?}: {}", plain.stdout());

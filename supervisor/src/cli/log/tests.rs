@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Parser as _;
 
 use super::*;
-use crate::event::Ancestor;
+use crate::event::{Ancestor, Recipe, Script, ScriptSource};
 use crate::trace::samples::{denied, event, outcome, shell, start};
 use crate::trace::{Record, Totals, Trace};
 
@@ -103,6 +103,49 @@ fn the_tree_puts_each_exec_under_its_parent() {
         shape(log(&dir, &["--tree", "--denied"]).unwrap()),
         ["#1 /usr/bin/bash", "  DENY #3 git push -f"]
     );
+}
+
+#[test]
+fn the_tree_shows_script_and_recipe_under_their_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = Trace::open(&dir.path().join("trace.jsonl")).unwrap();
+    trace.write(&start(ID)).unwrap();
+    let mut script = event(1);
+    script.script = Some(Script {
+        text: Some("#!/bin/sh\na\nb\nc\nd\ne\x1b[2J\n".to_owned()),
+        complete: true,
+        path: Some("/w/run.sh".to_owned()),
+        ..Script::blank(ScriptSource::File)
+    });
+    trace.write(&shell(script)).unwrap();
+    let mut recipe = event(2);
+    recipe.ancestry = vec![Ancestor { seq: 1, path: "/w/run.sh".to_owned() }];
+    recipe.recipe = Some(Recipe {
+        tool: "make".to_owned(),
+        name: "deploy".to_owned(),
+        file: "/w/Makefile".to_owned(),
+        line: Some(3),
+        body: "./deploy".to_owned(),
+        complete: true,
+        note: None,
+        runs: Vec::new(),
+    });
+    trace.write(&denied(recipe, "no deploys")).unwrap();
+    let told = log(&dir, &["--tree"]).unwrap();
+    let told: Vec<&str> = told.lines().filter(|line| line.starts_with("      ")).collect();
+    let expected = [
+        "      script: file (/w/run.sh)",
+        "        | #!/bin/sh",
+        "        | a",
+        "        | b",
+        "        | c",
+        "        | … 2 more lines",
+        "        recipe deploy of make (/w/Makefile:3)",
+        "          | ./deploy",
+    ];
+    assert_eq!(told, expected);
+    let json = log(&dir, &["--json"]).unwrap();
+    assert!(json.contains("d\\ne\\u001b[2J\\n"), "the whole text: {json}");
 }
 
 #[test]

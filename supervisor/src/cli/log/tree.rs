@@ -8,12 +8,15 @@ use anyhow::Context as _;
 use crate::cli::log::escape::escape;
 use crate::cli::log::line::{Mark, Style, ran, refused, verdict};
 use crate::cli::log::source::Source;
+use crate::cli::told;
 use crate::event::{Event, Outcome};
 use crate::trace::read::Item;
 use crate::trace::record::{CallDenied, Line};
 
 /// Deeper levels are drawn at this one: the watched tree decides how deep it is.
 const DEEPEST: usize = 40;
+/// Lines of a script or of one text of a recipe; `--json` has all of it.
+const MOST_LINES: usize = 4;
 
 /// An exec, or what is known of one that is not shown itself.
 enum Node {
@@ -21,6 +24,17 @@ enum Node {
     Denied(Box<CallDenied<'static>>),
     /// Only its place: an ancestor of a shown exec.
     Known(String),
+}
+
+impl Node {
+    /// What it makes others run.
+    fn told(&self) -> Vec<String> {
+        match self {
+            Self::Ran(event) => told::lines(event, MOST_LINES),
+            Self::Denied(refusal) => told::lines(&refusal.event, MOST_LINES),
+            Self::Known(_) => Vec::new(),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -87,6 +101,9 @@ impl Tree {
             let Some(node) = self.nodes.get(&seq) else { continue };
             let indent = "  ".repeat(depth.min(DEEPEST));
             writeln!(out, "{indent}{}", self.line(seq, node, style))?;
+            for line in node.told() {
+                writeln!(out, "{indent}      {}", style.paint(Mark::Quiet, &line))?;
+            }
             let below = children.remove(&seq).unwrap_or_default();
             waiting.extend(below.into_iter().map(|child| (child, depth + 1)));
         }

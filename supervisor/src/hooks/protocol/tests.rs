@@ -290,17 +290,8 @@ fn claude_hooks_are_shown_a_bash_call_with_the_whole_event_beside_it() {
 #[test]
 fn claude_hooks_see_a_whole_c_body_as_it_is_and_otherwise_argv() {
     let mut event = sample::event(&["sh", "-c", "ls | wc"]);
-    let script = Script {
-        source: ScriptSource::Command,
-        text: Some("ls | wc".into()),
-        complete: true,
-        note: None,
-        path: None,
-        size: None,
-        sha256: None,
-        arg0: None,
-        args: Vec::new(),
-    };
+    let script =
+        Script { text: Some("ls | wc".into()), complete: true, ..Script::blank(ScriptSource::Command) };
     event.script = Some(script.clone());
     assert_eq!(told(Claude, &event)["tool_input"]["command"], "ls | wc");
     for script in [

@@ -45,22 +45,20 @@ impl RuleSet {
     fn check_examples(&self, at: usize, raw: &RawRule) -> Result<(), Problem> {
         let rule = &self.rules[at];
         for (examples, expected) in [(&raw.matches, true), (&raw.passes, false)] {
-            for line in examples {
+            for example in examples {
                 let problem =
-                    |message: String| Problem::at(line.referenced, format!("{}: {message}", rule.label));
-                let event = example::event(&line.value).map_err(problem)?;
+                    |message: String| Problem::at(example.referenced, format!("{}: {message}", rule.label));
+                let line = &example.value.run;
+                let event = example::with_text(&example.value).map_err(problem)?;
                 match rule.applies(&event) {
                     Ok(found) if found == expected => {}
                     Ok(true) => {
-                        return Err(problem(format!("matches {:?}, which its passes: names", line.value)));
+                        return Err(problem(format!("matches {line:?}, which its passes: names")));
                     }
                     Ok(false) => {
-                        return Err(problem(format!(
-                            "does not match {:?}, as its matches: says",
-                            line.value
-                        )));
+                        return Err(problem(format!("does not match {line:?}, as its matches: says")));
                     }
-                    Err(reason) => return Err(problem(format!("fails on {:?}: {reason}", line.value))),
+                    Err(reason) => return Err(problem(format!("fails on {line:?}: {reason}"))),
                 }
             }
         }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::pattern::basename;
+use super::wire::RawExample;
 use crate::enrich::{self, FileText, Files, Listing, Subject};
-use crate::event::{Event, FileFacts, FileKind, Phase, SCHEMA, Script, ScriptSource};
+use crate::event::{Event, FileFacts, Interpreter, Recipe, RecipePart, RecipeRole, Script, ScriptSource};
 
 /// Where examples run: absolute paths below it are inside the working directory.
 pub(super) const CWD: &str = "/home/user/project";
+const TIME: &str = "2026-01-01T00:00:00Z";
 
 /// Reads `NAME=VALUE … program argument …` as a shell would split it, without a shell. A bare name is found
 /// in `/usr/bin`.
@@ -41,49 +43,98 @@ pub(crate) fn event(line: &str) -> Result<Event, String> {
     let payload = enrich::payload(&subject).map(|path| String::from_utf8_lossy(&path).into_owned());
     let applet = enrich::applet(&subject);
     Ok(Event {
-        event: "on-shell".into(),
-        phase: Phase::Before,
-        schema: SCHEMA,
         session_id: "example".into(),
         seq: 1,
-        time: "2026-01-01T00:00:00Z".into(),
+        time: TIME.into(),
         name: basename(&path).to_owned(),
         path_raw: raw,
         command: shell_words::join(&argv),
         argv,
-        argv_base64: None,
         cwd: CWD.into(),
-        cwd_deleted: false,
         pid: 1000,
         tid: 1000,
         ppid: 999,
         uid: 1000,
         gid: 1000,
-        ancestry: Vec::new(),
-        depth: 0,
-        interpreters: Vec::new(),
         payload,
         applet,
         script,
-        recipe: None,
         env_names: env.keys().cloned().collect(),
         env,
         file: FileFacts {
-            kind: FileKind::Regular,
             dev: "8:1".into(),
             inode: 1,
             size: 4096,
             mode: "0755".into(),
-            uid: 0,
-            mtime: "2026-01-01T00:00:00Z".into(),
-            setuid: false,
-            foreign_mount_ns: false,
+            mtime: TIME.into(),
+            ..FileFacts::blank()
         },
         syscall: "execve".into(),
         abi: "x86_64".into(),
-        outcome: None,
         path,
+        ..Event::blank()
     })
+}
+
+/// The event of a command line whose script file or recipe is given.
+pub(super) fn with_text(example: &RawExample) -> Result<Event, String> {
+    let mut event = event(&example.run)?;
+    if let Some(text) = &example.script {
+        event.interpreters = interpreter(text).into_iter().collect();
+        let language = match event.interpreters.first() {
+            Some(interpreter) => Some(basename(&interpreter.path).to_owned()),
+            None => event.script.as_ref().and_then(|script| script.language.clone()),
+        };
+        let operand = event.argv.iter().skip(1).find(|word| !word.starts_with('-'));
+        let file = if event.interpreters.is_empty() { operand } else { None }.unwrap_or(&event.path);
+        let path = if file.starts_with('/') { file.clone() } else { format!("{CWD}/{file}") };
+        event.script = Some(Script {
+            language,
+            text: Some(text.clone()),
+            complete: true,
+            path: Some(path),
+            size: Some(text.len() as u64),
+            ..Script::blank(ScriptSource::File)
+        });
+    }
+    if let Some(body) = &example.recipe {
+        let (file, name) = (format!("{CWD}/{}", file_of(&event.name)), event.argv[1..].join(" "));
+        let part = RecipePart {
+            name: name.clone(),
+            role: RecipeRole::Asked,
+            file: file.clone(),
+            line: Some(1),
+            shell: None,
+            body: body.clone(),
+        };
+        event.recipe = Some(Recipe {
+            tool: event.name.clone(),
+            name,
+            file,
+            line: Some(1),
+            body: body.clone(),
+            complete: true,
+            note: None,
+            runs: vec![part],
+        });
+    }
+    Ok(event)
+}
+
+/// What the `#!` line of a text names.
+fn interpreter(text: &str) -> Option<Interpreter> {
+    let line = text.strip_prefix("#!")?.lines().next()?.trim();
+    let (path, arg) =
+        line.split_once(' ').map_or((line, None), |(path, arg)| (path, Some(arg.trim().to_owned())));
+    Some(Interpreter { raw: path.to_owned(), path: path.to_owned(), arg })
+}
+
+fn file_of(tool: &str) -> &'static str {
+    match tool {
+        "make" | "gmake" => "Makefile",
+        "just" => "justfile",
+        _ => "package.json",
+    }
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -100,15 +151,12 @@ fn shell_body(name: &str, argv: &[String]) -> Option<Script> {
     }
     let at = argv.iter().position(|word| word.starts_with('-') && word.ends_with('c'))?;
     Some(Script {
-        source: ScriptSource::Command,
+        language: Some(name.to_owned()),
         text: Some(argv.get(at + 1)?.clone()),
         complete: true,
-        note: None,
-        path: None,
-        size: None,
-        sha256: None,
         arg0: argv.get(at + 2).cloned(),
         args: argv.iter().skip(at + 3).cloned().collect(),
+        ..Script::blank(ScriptSource::Command)
     })
 }
 
@@ -159,6 +207,44 @@ mod tests {
     #[test]
     fn the_body_of_a_shell_is_its_script() {
         assert_eq!(event("bash -lc 'ls; cat x'").unwrap().script.unwrap().text.unwrap(), "ls; cat x");
+    }
+
+    #[test]
+    fn the_text_of_a_script_or_a_recipe_can_be_given() {
+        let example = |run: &str, script: Option<&str>, recipe: Option<&str>| {
+            let owned = |text: Option<&str>| text.map(str::to_owned);
+            with_text(&RawExample { run: run.into(), script: owned(script), recipe: owned(recipe) }).unwrap()
+        };
+        let own = example("./d.sh x", Some("#!/bin/sh -e\nls\n"), None);
+        assert_eq!(
+            (own.interpreters[0].path.as_str(), own.interpreters[0].arg.as_deref()),
+            ("/bin/sh", Some("-e"))
+        );
+        let script = own.script.unwrap();
+        assert_eq!(
+            (script.language.as_deref(), script.path.as_deref()),
+            (Some("sh"), Some("/home/user/project/d.sh"))
+        );
+        let operand = example("bash -x d.sh", Some("ls"), None).script.unwrap();
+        assert_eq!(
+            (operand.language.as_deref(), operand.path.as_deref()),
+            (Some("bash"), Some("/home/user/project/d.sh"))
+        );
+        let recipe = example("make deploy", None, Some("ls")).recipe.unwrap();
+        assert_eq!(
+            (recipe.tool.as_str(), recipe.name.as_str(), recipe.runs[0].body.as_str()),
+            ("make", "deploy", "ls")
+        );
+    }
+
+    #[test]
+    fn an_example_is_a_line_or_a_map_and_nothing_else() {
+        let read = |yaml: &str| serde_saphyr::from_str::<RawExample>(yaml);
+        assert_eq!(read("ls -l").unwrap().run, "ls -l");
+        assert_eq!(read("{run: make x, recipe: ls}").unwrap().recipe.as_deref(), Some("ls"));
+        for bad in ["[ls]", "{recipe: ls}", "{run: ls, text: x}"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -33,15 +33,24 @@ struct Walk<'p> {
     program: &'p Program,
 }
 
+/// A variable of a macro, and the fields it has where it stands for an entry of a list we know.
+struct Bound<'p> {
+    name: &'p str,
+    fields: Option<&'static [String]>,
+}
+
+fn is_bound(bound: &[Bound<'_>], name: &str) -> bool {
+    bound.iter().any(|variable| variable.name == name)
+}
+
 impl<'p> Walk<'p> {
-    fn visit(&self, node: &'p IdedExpr, bound: &mut Vec<&'p str>) -> Result<(), ConditionError> {
+    fn visit(&self, node: &'p IdedExpr, bound: &mut Vec<Bound<'p>>) -> Result<(), ConditionError> {
         match &node.expr {
             Expr::Unspecified | Expr::Literal(_) => Ok(()),
             Expr::Ident(name) => self.variable(node, name, bound),
             Expr::Select(select) => {
                 if let Expr::Ident(root) = &select.operand.expr
-                    && !bound.contains(&root.as_str())
-                    && let Some(fields) = FIELDS.of(root)
+                    && let Some(fields) = fields(root, bound)
                     && !fields.contains(&select.field)
                 {
                     return Err(self.error(node, format!("{root} has no field \"{}\"", select.field)));
@@ -65,12 +74,13 @@ impl<'p> Walk<'p> {
                 self.visit(&each.iter_range, bound)?;
                 self.visit(&each.accu_init, bound)?;
                 let before = bound.len();
-                bound.push(&each.accu_var);
+                let entries = entries(&each.iter_range, bound);
+                bound.push(Bound { name: &each.accu_var, fields: None });
                 for name in std::iter::once(&each.iter_var).chain(&each.iter_var2) {
                     if FIELDS.declares(name) {
                         return Err(self.error(node, format!("\"{name}\" hides the event's own; rename it")));
                     }
-                    bound.push(name);
+                    bound.push(Bound { name, fields: entries });
                 }
                 self.visit(&each.loop_cond, bound)?;
                 self.visit(&each.loop_step, bound)?;
@@ -81,7 +91,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn entry(&self, entry: &'p EntryExpr, bound: &mut Vec<&'p str>) -> Result<(), ConditionError> {
+    fn entry(&self, entry: &'p EntryExpr, bound: &mut Vec<Bound<'p>>) -> Result<(), ConditionError> {
         match entry {
             EntryExpr::StructField(field) => self.visit(&field.value, bound),
             EntryExpr::MapEntry(pair) => {
@@ -91,8 +101,8 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn variable(&self, node: &IdedExpr, name: &str, bound: &[&str]) -> Result<(), ConditionError> {
-        if bound.contains(&name) || FIELDS.declares(name) || TYPES.contains(&name) {
+    fn variable(&self, node: &IdedExpr, name: &str, bound: &[Bound<'p>]) -> Result<(), ConditionError> {
+        if is_bound(bound, name) || FIELDS.declares(name) || TYPES.contains(&name) {
             return Ok(());
         }
         Err(self.error(node, format!("the event has no \"{name}\"")))
@@ -105,6 +115,24 @@ impl<'p> Walk<'p> {
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         ConditionError { line, column, message }
+    }
+}
+
+/// The fields of a variable, bound or of the event; `None` when it may have any.
+fn fields(variable: &str, bound: &[Bound<'_>]) -> Option<&'static [String]> {
+    match bound.iter().rev().find(|bound| bound.name == variable) {
+        Some(bound) => bound.fields,
+        None => FIELDS.of(variable),
+    }
+}
+
+/// The fields of what a macro goes through: a list of the event, whole or filtered.
+fn entries(list: &IdedExpr, bound: &[Bound<'_>]) -> Option<&'static [String]> {
+    match &list.expr {
+        Expr::Ident(name) if !is_bound(bound, name) => FIELDS.of_each(name),
+        Expr::Select(select) => FIELDS.of_each(&select.field),
+        Expr::Comprehension(each) => entries(&each.iter_range, bound),
+        _ => None,
     }
 }
 

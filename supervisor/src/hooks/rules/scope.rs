@@ -12,7 +12,8 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::{bare, words};
-use crate::event::{Event, FileFacts, Recipe, Script};
+use crate::enrich::commands::{self, Commands};
+use crate::event::{Event, FileFacts, Recipe, RecipePart, Redirection, Script, ShellCommand};
 
 /// Variables that are not fields of the event, and what they hold.
 pub const DERIVED: &[(&str, &str)] = &[
@@ -23,6 +24,8 @@ pub const DERIVED: &[(&str, &str)] = &[
     ("words", "the args from the subcommand on, global options of git, npm, cargo and the like skipped"),
     ("script_text", "script.text, or \"\" when there is none"),
     ("script_code", "script_text of a -c body without here-documents, comments and quoted prose, else \"\""),
+    ("recipe_text", "every body that the recipe runs, joined by newlines, or \"\" when there is none"),
+    ("commands", "the simple commands that the script and the recipe's bodies state: a static reading"),
 ];
 
 /// Field names of the event and of the records in it, from the schema, so that a typo fails at load.
@@ -31,6 +34,9 @@ pub(super) struct Fields {
     script: Vec<String>,
     recipe: Vec<String>,
     file: Vec<String>,
+    command: Vec<String>,
+    redirection: Vec<String>,
+    run: Vec<String>,
 }
 
 pub(super) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields {
@@ -38,6 +44,9 @@ pub(super) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields {
     script: names(&schemars::schema_for!(Script)),
     recipe: names(&schemars::schema_for!(Recipe)),
     file: names(&schemars::schema_for!(FileFacts)),
+    command: names(&schemars::schema_for!(ShellCommand)),
+    redirection: names(&schemars::schema_for!(Redirection)),
+    run: names(&schemars::schema_for!(RecipePart)),
 });
 
 impl Fields {
@@ -48,6 +57,16 @@ impl Fields {
             "script" => Some(&self.script),
             "recipe" => Some(&self.recipe),
             "file" => Some(&self.file),
+            _ => None,
+        }
+    }
+
+    /// The fields of each entry of a list: `commands`, `script.commands`, a command's `redirections`, `recipe.runs`.
+    pub(super) fn of_each(&self, list: &str) -> Option<&[String]> {
+        match list {
+            "commands" => Some(&self.command),
+            "redirections" => Some(&self.redirection),
+            "runs" => Some(&self.run),
             _ => None,
         }
     }
@@ -76,6 +95,10 @@ pub(super) struct EventScope<'e> {
     operands: Cell<'e>,
     words: Cell<'e>,
     code: OnceLock<String>,
+    read: OnceLock<Commands>,
+    commands: Cell<'e>,
+    recipe_text: OnceLock<String>,
+    recipe: Cell<'e>,
     script: Cell<'e>,
     whole: Cell<'e>,
     env: Cell<'e>,
@@ -91,6 +114,10 @@ impl<'e> EventScope<'e> {
             operands: Cell::new(),
             words: Cell::new(),
             code: OnceLock::new(),
+            read: OnceLock::new(),
+            commands: Cell::new(),
+            recipe_text: OnceLock::new(),
+            recipe: Cell::new(),
             script: Cell::new(),
             whole: Cell::new(),
             env: Cell::new(),
@@ -106,6 +133,34 @@ impl<'e> EventScope<'e> {
             }
             _ => String::new(),
         })
+    }
+
+    /// What the script states; reading it costs some 50 µs, so only a rule that asks for it pays.
+    fn read(&self) -> &Commands {
+        self.read.get_or_init(|| self.event.script.as_ref().map(commands::of_script).unwrap_or_default())
+    }
+
+    fn recipe_text(&self) -> &str {
+        self.recipe_text.get_or_init(|| {
+            let runs = self.event.recipe.iter().flat_map(|recipe| &recipe.runs);
+            runs.map(|part| part.body.as_str()).collect::<Vec<_>>().join("\n")
+        })
+    }
+
+    fn script(&self) -> Box<dyn Val> {
+        let read = self.read();
+        let script = self.event.script.clone().map(|script| Script {
+            commands: read.commands.clone(),
+            syntax_error: read.syntax_error.clone(),
+            ..script
+        });
+        record(&script, &FIELDS.script)
+    }
+
+    fn commands(&self) -> Box<dyn Val> {
+        let script = self.read().commands.iter().flatten();
+        let recipe = self.event.recipe.as_ref().map(commands::of_recipe).unwrap_or_default();
+        from_json(json(&script.chain(&recipe).collect::<Vec<_>>()))
     }
 }
 
@@ -146,12 +201,16 @@ impl VariableResolver for EventScope<'_> {
             "depth" => int(event.depth.into()),
             "schema" => int(event.schema.into()),
             "seq" => int(i64::try_from(event.seq).unwrap_or(i64::MAX)),
-            "script" => borrow(self.script.get_or_init(|| record(&event.script, &FIELDS.script)).as_ref()),
+            "script" => borrow(self.script.get_or_init(|| self.script()).as_ref()),
+            "commands" => borrow(self.commands.get_or_init(|| self.commands()).as_ref()),
+            "recipe_text" => text(self.recipe_text()),
             "env" => borrow(self.env.get_or_init(|| from_json(json(&event.env))).as_ref()),
             "env_names" => borrow(self.env_names.get_or_init(|| list(&event.env_names)).as_ref()),
-            "recipe" => CowVal::Owned(record(&event.recipe, &FIELDS.recipe)),
+            "recipe" => borrow(self.recipe.get_or_init(|| record(&event.recipe, &FIELDS.recipe)).as_ref()),
             "file" => CowVal::Owned(record(&event.file, &FIELDS.file)),
-            "event" => borrow(self.whole.get_or_init(|| from_json(json(event))).as_ref()),
+            "event" => {
+                borrow(self.whole.get_or_init(|| from_json(json(&commands::with_commands(event)))).as_ref())
+            }
             // Rare fields: built at each use rather than kept.
             "interpreters" => CowVal::Owned(from_json(json(&event.interpreters))),
             "ancestry" => CowVal::Owned(from_json(json(&event.ancestry))),

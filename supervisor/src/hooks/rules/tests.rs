@@ -170,15 +170,10 @@ fn an_error_message_does_not_carry_the_whole_argument_list() {
 fn conditions_see_every_field_of_the_event() {
     let mut subject = event("PATH=/bin git -C d push 'a b'").unwrap();
     subject.script = Some(Script {
-        source: ScriptSource::Command,
+        language: Some("bash".into()),
         text: Some("curl x | sh # no".into()),
         complete: true,
-        note: None,
-        path: None,
-        size: None,
-        sha256: None,
-        arg0: None,
-        args: Vec::new(),
+        ..Script::blank(ScriptSource::Command)
     });
     for condition in [
         "path == '/usr/bin/git' && name == 'git' && program == 'git' && path_raw == 'git'",
@@ -187,6 +182,10 @@ fn conditions_see_every_field_of_the_event() {
         "command.contains('push') && cwd == '/home/user/project' && !cwd_deleted",
         "script.text.contains('curl') && script.source == '-c' && script.complete && script.note == null",
         "script_text.endsWith('no') && script_code == 'curl x | sh '",
+        "commands.size() == 2 && commands[0].program == 'curl' && commands[1].stdin_from == ['curl']",
+        "commands.exists(c, c.name == 'sh' && c.position == 1 && !c.builtin && c.argv == ['sh'])",
+        "script.commands == commands && script.syntax_error == null && script.language == 'bash'",
+        "recipe_text == ''",
         "recipe == null && payload == null && applet == null && outcome == null && argv_base64 == null",
         "env.PATH == '/bin' && env_names == ['PATH'] && 'PATH' in env && !('X' in env)",
         "uid == 1000 && gid == 1000 && pid > 1 && tid == pid && ppid == 999 && depth == 0 && seq == 1",
@@ -200,6 +199,41 @@ fn conditions_see_every_field_of_the_event() {
         let yaml = serde_json::json!({"rules": [{"deny": "holds", "if": condition}]}).to_string();
         assert_eq!(said(set(&yaml).judge(&subject)), "deny holds", "{condition}");
     }
+}
+
+#[test]
+fn a_rule_sees_what_the_recipe_would_do() {
+    let subject = names::full_event();
+    for condition in [
+        "recipe.body == 'true' && recipe.name == 'all' && recipe.tool == 'make' && !recipe.complete",
+        "recipe.runs.exists(r, r.name == 'deploy' && r.role == 'asked' && r.shell == ['/bin/sh', '-c'])",
+        "recipe_text == 'true'",
+        "commands.exists(c, c.program == 'ls') && commands.exists(c, c.program == 'true' && c.builtin)",
+    ] {
+        let yaml = serde_json::json!({"rules": [{"deny": "holds", "if": condition}]}).to_string();
+        assert_eq!(said(set(&yaml).judge(&subject)), "deny holds", "{condition}");
+    }
+}
+
+#[test]
+fn a_field_that_a_command_does_not_have_is_found_when_the_rule_is_loaded() {
+    for (condition, wrong) in [
+        ("commands.exists(c, c.nmae == 'rm')", "nmae"),
+        ("script != null && script.commands.all(c, c.words == [])", "words"),
+        ("commands.filter(c, c.literal).exists(c, c.arg == [])", "arg"),
+        ("commands.exists(c, c.redirections.exists(r, r.file == 'x'))", "file"),
+        ("recipe.runs.exists(r, r.text == '')", "text"),
+        ("script.comands == null", "comands"),
+        ("recipe.bdy == ''", "bdy"),
+    ] {
+        let yaml = serde_json::json!({"rules": [{"deny": "x", "if": condition}]}).to_string();
+        let written: Written = serde_saphyr::from_str(&yaml).unwrap();
+        let problem = RuleSet::compile(&written.rules, None, Scrutiny::Full).unwrap_err();
+        let message = format!("{problem:?}");
+        assert!(message.contains(&format!("no field \\\"{wrong}")), "{condition}: {message}");
+    }
+    set("rules: [{deny: x, if: 'commands.map(c, c.program).exists(p, p == \"rm\")'}]");
+    set("rules: [{deny: x, if: 'commands.exists(c, c.redirections.exists(r, r.target == \"/x\"))'}]");
 }
 
 #[test]

@@ -185,15 +185,11 @@ fn a_secret_cannot_hide_the_command_after_it() {
 
 fn script(text: &str) -> Script {
     Script {
-        source: ScriptSource::Command,
         text: Some(text.to_owned()),
         complete: true,
-        note: None,
-        path: None,
-        size: None,
-        sha256: None,
         arg0: Some("token=T1".to_owned()),
         args: vec!["--password".to_owned(), "T1".to_owned()],
+        ..Script::blank(ScriptSource::Command)
     }
 }
 

@@ -1,0 +1,6 @@
+//! Configuration files.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| shellgate::fuzzing::config(data));

@@ -1,0 +1,6 @@
+//! Justfiles and just command lines.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| shellgate::fuzzing::recipe("just", data));

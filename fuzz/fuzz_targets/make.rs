@@ -1,0 +1,6 @@
+//! Makefiles and make command lines.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| shellgate::fuzzing::recipe("make", data));

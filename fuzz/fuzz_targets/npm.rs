@@ -1,0 +1,6 @@
+//! package.json files and npm command lines.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| shellgate::fuzzing::recipe("npm", data));
