@@ -16,6 +16,8 @@ mod references; // which variables are mentioned
 mod run; // the order of recipes
 mod search; // which justfile
 mod syntax; // what parsing yields
+#[cfg(test)]
+mod tests;
 mod tree; // imports and modules
 mod value; // strings, lists, and what is not known
 
