@@ -1,0 +1,1 @@
+//! What npm runs.
