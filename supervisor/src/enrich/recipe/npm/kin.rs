@@ -11,7 +11,7 @@ const PNPM_OWN: &str = "access add adduser approve-builds audit bin bugs c cache
     help home i ignored-builds import info init install-completion la licenses link list ll ln login logout ls \
     outdated owner pack patch patch-commit patch-remove ping pkg prefix profile prune publish rb rebuild remove \
     repo rm root search self-update server set setup show star store team token un uninstall unlink unpublish up \
-    update upgrade version view whoami why x";
+    update upgrade version view whoami why";
 const YARN_OWN: &str = "access add audit autoclean bin cache check config constraints create dedupe dlx exec \
     explain generate-lock-entry global help import info init licenses link list login logout node npm outdated \
     owner pack patch patch-commit plugin policies publish rebuild remove search set stage tag team unlink unplug \
@@ -130,7 +130,6 @@ pub(in super::super) fn pnpm(call: &Call<'_>) -> Result<Option<Recipe>, Unresolv
             draft.note("scripts of dependencies and workspaces are not looked up");
             return some(draft, "install");
         }
-        own if is(own, PNPM_OWN) && package.script(own).is_none() => return Ok(None),
         own if is(own, PNPM_OWN) => return Ok(None),
         script => (script, &words.rest[1..]),
     };

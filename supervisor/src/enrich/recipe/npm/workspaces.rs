@@ -90,9 +90,13 @@ pub(super) fn chosen(call: &Call<'_>, config: &Config) -> Result<Option<Vec<Stri
     for filter in filters {
         for one in &workspaces {
             let named = filter == one.name || resolve(from, filter) == one.directory;
-            let above = one.directory.rsplit_once('/').map_or("", |(above, _)| above);
-            let pattern = |base: &str| matches(&resolve(base, filter), above);
-            if (named || pattern(from) || pattern(call.cwd)) && !directories.contains(&one.directory) {
+            let mut path = relative(from, &one.directory);
+            if filter.starts_with("./") {
+                path = format!("./{path}");
+            }
+            let of_root = relative(&config.prefix, &resolve(call.cwd, filter));
+            let above = |filter: &str| matches(&format!("{}/*", filter.trim_end_matches('/')), &path);
+            if (named || above(&of_root) || above(filter)) && !directories.contains(&one.directory) {
                 directories.push(one.directory.clone());
             }
         }
@@ -101,6 +105,16 @@ pub(super) fn chosen(call: &Call<'_>, config: &Config) -> Result<Option<Vec<Stri
         return Err("no workspace of that name".into());
     }
     Ok(Some(directories))
+}
+
+/// The way from one absolute directory to another.
+fn relative(from: &str, to: &str) -> String {
+    let parts =
+        |path: &str| path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let (from, to) = (parts(from), parts(to));
+    let same = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
+    let up = std::iter::repeat_n("..", from.len() - same);
+    up.chain(to[same..].iter().map(String::as_str)).collect::<Vec<_>>().join("/")
 }
 
 /// `{a,b}` written out, one level deep.
