@@ -19,6 +19,8 @@ use crate::event::Recipe;
 
 /// What a build tool is started with.
 pub(super) struct Call<'a> {
+    /// Canonical path of the program file.
+    pub(super) program: &'a str,
     /// argv without the interpreter that runs the tool; `words[0]` is the tool's own name.
     pub(super) words: &'a [&'a [u8]],
     /// Absolute, as the target sees it.
@@ -58,7 +60,7 @@ pub(super) fn recipe(subject: &Subject<'_>, cwd: &str, env: &[Vec<u8>], files: &
         0 => program.words,
         skip => program.words[skip..].to_vec(),
     };
-    let call = Call { words: &words, cwd, env, files: Reader::new(files) };
+    let call = Call { program: &started.path, words: &words, cwd, env, files: Reader::new(files) };
     (resolver.resolve)(&call).unwrap_or_else(|Unresolved(why)| {
         debug!(tool = program.name, %why, "no recipe");
         None

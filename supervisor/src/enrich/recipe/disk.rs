@@ -38,7 +38,7 @@ impl Disk {
         let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
         let env: Vec<Vec<u8>> = env.iter().map(|entry| entry.as_bytes().to_vec()).collect();
         let files = Seen(PathBuf::from(cwd));
-        resolve(&Call { words: &words, cwd, env: &env, files: Reader::new(&files) })
+        resolve(&Call { program: "/usr/bin/tool", words: &words, cwd, env: &env, files: Reader::new(&files) })
     }
 }
 

@@ -276,10 +276,12 @@ impl Machine<'_> {
             }
             return Ok(Value::unknown(span.as_str()));
         }
-        if values.iter().any(|value| !value.known) {
-            return Ok(Value::unknown(span.as_str()));
-        }
-        Ok(match functions::call(self, name, &values, scope)? {
+        let answer = match functions::environment(self, name, &values, scope) {
+            Some(answer) => answer,
+            None if values.iter().any(|value| !value.known) => Answer::Unknown,
+            None => functions::call(self, name, &values, scope)?,
+        };
+        Ok(match answer {
             Answer::Is(value) => value,
             Answer::Unknown => Value::unknown(span.as_str()),
             Answer::Failed(why) => {

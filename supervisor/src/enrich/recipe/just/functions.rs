@@ -42,7 +42,29 @@ pub(super) fn call(
     of_place(machine, &name, &texts, scope)
 }
 
-/// Functions of lists and of the environment.
+/// `env()` and its older names; the default may be a value that is not known.
+pub(super) fn environment(
+    machine: &mut Machine<'_>,
+    name: &str,
+    values: &[Value],
+    scope: &Scope,
+) -> Option<Answer> {
+    let (("env" | "env_var", [keys]) | ("env" | "env_var_or_default", [keys, _])) = (name, values) else {
+        return None;
+    };
+    if !keys.known {
+        return Some(Answer::Unknown);
+    }
+    let found = keys.elements.iter().find_map(|key| machine.variable_of_environment(key, scope));
+    Some(match (found, values.get(1)) {
+        (Some(Some(value)), _) => Answer::Is(Value::text(value)),
+        (Some(None), _) => Answer::Unknown,
+        (None, Some(default)) => Answer::Is(default.clone()),
+        (None, None) => Answer::Failed(format!("environment variable {} is not set", keys.joined())),
+    })
+}
+
+/// Functions of lists.
 fn of_values(machine: &mut Machine<'_>, name: &str, values: &[Value], scope: &Scope) -> Option<Answer> {
     let lists = machine.has_lists(scope.module);
     let boolean = |holds: bool| match (lists, holds) {
@@ -62,18 +84,6 @@ fn of_values(machine: &mut Machine<'_>, name: &str, values: &[Value], scope: &Sc
         }
     };
     Some(Answer::Is(match (name, values) {
-        ("env" | "env_var", [keys]) | ("env" | "env_var_or_default", [keys, _]) => {
-            let found = keys.elements.iter().find_map(|key| machine.variable_of_environment(key, scope));
-            match (found, values.get(1)) {
-                (Some(Some(value)), _) => Value::text(value),
-                (Some(None), _) => return Some(Answer::Unknown),
-                (None, Some(default)) => default.clone(),
-                (None, None) => {
-                    let why = format!("environment variable {} is not set", keys.joined());
-                    return Some(Answer::Failed(why));
-                }
-            }
-        }
         ("append", [suffix, value]) => words(value, &|word| format!("{word}{}", suffix.joined())),
         ("prepend", [prefix, value]) => words(value, &|word| format!("{}{word}", prefix.joined())),
         ("quote", [value]) => each(value, &|text| format!("'{}'", text.replace('\'', r"'\''"))),
@@ -81,6 +91,7 @@ fn of_values(machine: &mut Machine<'_>, name: &str, values: &[Value], scope: &Sc
             let base = machine.directory(scope.module)?;
             each(value, &|path| paths::clean(&paths::join(&base, path)))
         }
+        ("num_jobs", []) => machine.options.jobs.clone().map_or(Value::list(Vec::new()), Value::text),
         ("len", [value]) => Value::text(value.elements.len().to_string()),
         ("join_list", [value]) => Value::text(value.joined()),
         ("join_list", [value, separator]) => Value::text(value.elements.join(&separator.joined())),
@@ -192,6 +203,7 @@ fn of_place(
         set.or_else(|| home().map(|home| paths::join(&home, below)))
     };
     let text = match (name, texts) {
+        ("just_executable", []) => Some(machine.call.program.to_owned()),
         ("justfile", []) => Some(machine.found.justfile.clone()),
         ("justfile_directory", []) => parent(&machine.found.justfile),
         ("invocation_directory", []) => Some(machine.call.cwd.to_owned()),

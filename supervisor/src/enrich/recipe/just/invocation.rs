@@ -23,6 +23,8 @@ pub(super) struct Switch {
     long: Option<String>,
     short: Option<String>,
     flag: bool,
+    /// Takes no word, and stands for a value of its own.
+    valued: bool,
 }
 
 pub(super) fn read(machine: &Machine<'_>) -> Result<Vec<Invocation>, Miss> {
@@ -87,7 +89,9 @@ pub(super) fn find(
         return match found {
             Some(_) if path && !last => Err(Miss::Stops(format!("{word} is a recipe and no module"))),
             Some((module, rule)) => Ok((module, rule, index + 1)),
-            None if here.absent.contains(*word) => Err(Miss::Stops(format!("module {word} is not there"))),
+            None if here.absent.contains(*word) => {
+                Err(Miss::Stops(format!("{word} needs a module that is not there")))
+            }
             None => Err(Miss::Unknown(format!("no recipe {}", words[..=index].join("::")))),
         };
     }
@@ -133,7 +137,8 @@ fn switch(rule: &Rule, parameter: &str) -> Switch {
             match key.as_str() {
                 "long" => switch.long = Some(text),
                 "short" => switch.short = Some(text.chars().take(1).collect()),
-                "flag" | "value" => switch.flag = true,
+                "flag" => switch.flag = true,
+                "value" => switch.valued = true,
                 _ => {}
             }
         }
@@ -175,7 +180,7 @@ fn arguments(rule: &Rule, words: &[String]) -> Result<(Vec<Vec<String>>, usize),
                 let Some(index) = switches.iter().position(fits) else {
                     return Err(Miss::Stops(format!("recipe {} has no option {word}", rule.name)));
                 };
-                let given = if switches[index].flag {
+                let given = if switches[index].flag || switches[index].valued {
                     "true".to_owned()
                 } else if let Some(value) = &value {
                     value.clone()

@@ -29,6 +29,7 @@ pub(super) struct Options {
     pub(super) overrides: Vec<(String, String)>,
     /// Recipes and their arguments.
     pub(super) words: Vec<String>,
+    pub(super) jobs: Option<String>,
     pub(super) shell: Option<String>,
     pub(super) shell_arguments: Option<Vec<String>>,
     pub(super) shell_command: bool,
@@ -210,6 +211,7 @@ fn of_environment(call: &Call<'_>) -> Result<Options, Unresolved> {
         search: None,
         overrides: Vec::new(),
         words: Vec::new(),
+        jobs: text("JUST_JOBS")?,
         shell: None,
         shell_arguments: None,
         shell_command: false,
@@ -285,6 +287,7 @@ impl Options {
             "working-directory" => self.directory = Some(value),
             "ceiling" => self.ceiling = Some(value),
             "justfile-name" => self.names.extend(value.split(',').map(str::to_owned)),
+            "jobs" => self.jobs = Some(value),
             "shell" => self.shell = Some(value),
             "shell-arg" => self.shell_arguments.get_or_insert_default().push(value),
             "dotenv-command" => self.dotenv_commands.push(value),

@@ -45,6 +45,7 @@ pub(super) struct Module {
     pub(super) recipes: BTreeMap<String, Stated<Rule>>,
     pub(super) aliases: BTreeMap<String, Vec<String>>,
     pub(super) modules: BTreeMap<String, usize>,
+    /// Optional modules without a file, and recipes that need one.
     pub(super) absent: BTreeSet<String>,
     pub(super) settings: BTreeMap<String, Option<Rc<Expression>>>,
 }
@@ -55,6 +56,30 @@ impl Module {
             None => false,
             Some(None) => true,
             Some(Some(value)) => matches!(&**value, Expression::Name(word, _) if word == "true"),
+        }
+    }
+
+    /// Takes away recipes that depend on an optional module which is not there: to just they do not exist.
+    fn drop_disabled(&mut self) {
+        while !self.absent.is_empty() {
+            let absent = &self.absent;
+            let kept = |rule: &Rule| {
+                let targets = rule.dependencies.iter().filter_map(|dependency| dependency.target.first());
+                !targets.into_iter().any(|target| absent.contains(target))
+            };
+            let gone: Vec<String> = self
+                .recipes
+                .iter()
+                .filter(|(_, rule)| !kept(&rule.it))
+                .map(|(name, _)| name.clone())
+                .collect();
+            if gone.is_empty() {
+                return;
+            }
+            for name in gone {
+                self.recipes.remove(&name);
+                self.absent.insert(name);
+            }
         }
     }
 
@@ -170,6 +195,7 @@ impl Tree {
                 }
             }
         }
+        module.drop_disabled();
         Ok((module, below))
     }
 }
