@@ -3,11 +3,11 @@
 use super::super::super::disk::Disk;
 use super::{just, of};
 
-/// Runs on the stack a worker of the supervisor has.
+/// Whether there is a complete answer, worked out on the stack a worker of the supervisor has.
 fn on_a_small_stack(justfile: String, words: &'static [&'static str]) -> bool {
-    let work = move || match just(&Disk::with(&[("justfile", justfile)]), words) {
-        Ok(recipe) => recipe.is_none_or(|recipe| recipe.complete),
-        Err(why) => { println!("{why:?}"); false }
+    let work = move || {
+        let recipe = just(&Disk::with(&[("justfile", justfile)]), words);
+        recipe.is_ok_and(|recipe| recipe.is_none_or(|recipe| recipe.complete))
     };
     std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap()
 }
