@@ -128,9 +128,10 @@ fn recipe(machine: Machine<'_>, name: String) -> Option<Recipe> {
     let Machine { parts: runs, notes, tree, .. } = machine;
     let asked: Vec<&RecipePart> = runs.iter().filter(|part| part.role == RecipeRole::Asked).collect();
     let first = asked.first().copied().or(runs.first())?;
-    let (file, line) = match asked.is_empty() {
-        true => (tree.sources[0].canonical.clone(), None),
-        false => (first.file.clone(), first.line),
+    let (file, line) = if asked.is_empty() {
+        (tree.sources[0].canonical.clone(), None)
+    } else {
+        (first.file.clone(), first.line)
     };
     let bodies = asked.iter().map(|part| part.body.as_str()).filter(|body| !body.is_empty());
     let body = bodies.collect::<Vec<_>>().join("\n");

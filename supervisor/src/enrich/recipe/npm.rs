@@ -27,7 +27,8 @@ const VERSION: [&str; 3] = ["preversion", "version", "postversion"];
 
 /// The resolver behind a script of this name, the canonical one of npm or its kin.
 pub(super) fn front_door(name: &str) -> Option<Resolver> {
-    let berry = name.starts_with("yarn-") && (name.ends_with(".cjs") || name.ends_with(".js"));
+    let release = name.strip_prefix("yarn-").and_then(|release| release.rsplit_once('.'));
+    let berry = release.is_some_and(|(_, extension)| matches!(extension, "cjs" | "js"));
     match name {
         "npm-cli.js" | "npm" => Some(resolve),
         "pnpm.cjs" | "pnpm.mjs" | "pnpm.js" | "pnpm" => Some(kin::pnpm),
@@ -77,6 +78,29 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Option<Recipe>, Unresolved> {
     }
 }
 
+/// Commands that may run scripts, with the other names and the short forms they have.
+const COMMANDS: [(&str, &[&str]); 15] = [
+    (
+        "run",
+        &["run-script", "rum", "urn", "ru", "run-", "run-s", "run-sc", "run-scr", "run-scri", "run-scrip"],
+    ),
+    ("test", &["t", "tst", "tes", "ts"]),
+    ("start", &[]),
+    ("stop", &["sto"]),
+    ("restart", &["res", "rest", "resta", "restar"]),
+    ("install", &["i", "in", "ins", "inst", "insta", "instal", "isnt", "isnta", "isntal", "isntall", "add"]),
+    ("install-test", &["it", "install-t", "install-te", "install-tes"]),
+    ("ci", &["clean-install", "ic", "install-clean", "isntall-clean", "install-cl", "install-cle"]),
+    ("install-ci-test", &["cit", "clean-install-test", "sit", "install-ci", "install-ci-", "install-ci-t"]),
+    ("pack", &["pac"]),
+    ("publish", &["pu", "pub", "publ", "publi", "publis"]),
+    ("version", &["verison", "vers", "versi", "versio"]),
+    ("update", &["u", "up", "upd", "upda", "updat", "upgrade", "udpate"]),
+    ("rebuild", &["rb", "reb", "rebu", "rebui", "rebuil"]),
+    ("link", &["ln", "lin"]),
+];
+const MORE: [(&str, &[&str]); 2] = [("dedupe", &["ddp", "ded"]), ("audit", &["aud", "audi"])];
+
 /// The command that a word names, as far as it runs scripts.
 fn deref(word: &str) -> Option<&'static str> {
     // `installTest` is `install-test`.
@@ -87,44 +111,6 @@ fn deref(word: &str) -> Option<&'static str> {
         }
         dashed.push(c.to_ascii_lowercase());
     }
-    const COMMANDS: [(&str, &[&str]); 15] = [
-        (
-            "run",
-            &[
-                "run-script",
-                "rum",
-                "urn",
-                "ru",
-                "run-",
-                "run-s",
-                "run-sc",
-                "run-scr",
-                "run-scri",
-                "run-scrip",
-            ],
-        ),
-        ("test", &["t", "tst", "tes", "ts"]),
-        ("start", &[]),
-        ("stop", &["sto"]),
-        ("restart", &["res", "rest", "resta", "restar"]),
-        (
-            "install",
-            &["i", "in", "ins", "inst", "insta", "instal", "isnt", "isnta", "isntal", "isntall", "add"],
-        ),
-        ("install-test", &["it", "install-t", "install-te", "install-tes"]),
-        ("ci", &["clean-install", "ic", "install-clean", "isntall-clean", "install-cl", "install-cle"]),
-        (
-            "install-ci-test",
-            &["cit", "clean-install-test", "sit", "install-ci", "install-ci-", "install-ci-t"],
-        ),
-        ("pack", &["pac"]),
-        ("publish", &["pu", "pub", "publ", "publi", "publis"]),
-        ("version", &["verison", "vers", "versi", "versio"]),
-        ("update", &["u", "up", "upd", "upda", "updat", "upgrade", "udpate"]),
-        ("rebuild", &["rb", "reb", "rebu", "rebui", "rebuil"]),
-        ("link", &["ln", "lin"]),
-    ];
-    const MORE: [(&str, &[&str]); 2] = [("dedupe", &["ddp", "ded"]), ("audit", &["aud", "audi"])];
     let all = COMMANDS.iter().chain(&MORE);
     let mut found = all.filter(|(name, aliases)| *name == dashed || aliases.contains(&dashed.as_str()));
     found.next().map(|(name, _)| *name)

@@ -8,7 +8,7 @@ use regex::RegexBuilder;
 use super::super::Unresolved;
 use super::functions::{self, Answer};
 use super::literals::unindent;
-use super::machine::Machine;
+use super::machine::{Machine, fits};
 use super::syntax::{Comparison, Expression, Fragment, Line, Span};
 use super::value::Value;
 
@@ -90,7 +90,7 @@ impl Machine<'_> {
                     known &= value.known;
                     text.push_str(&value.joined());
                     text.push_str(after);
-                    self.fits(text.len())?;
+                    fits(text.len())?;
                 }
                 let text = if *indented { unindent(&text) } else { text };
                 Value { elements: vec![text], known }
@@ -144,7 +144,7 @@ impl Machine<'_> {
                 let mut decided = true;
                 for (condition, then) in branches {
                     match self.holds(condition, scope)? {
-                        Some(false) => continue,
+                        Some(false) => {}
                         Some(true) if decided => return self.evaluate(then, scope),
                         Some(true) => {
                             self.evaluate(then, scope)?;
@@ -209,10 +209,8 @@ impl Machine<'_> {
         if !value.known {
             return None;
         }
-        Some(match self.has_lists(scope.module) {
-            true => !value.elements.is_empty(),
-            false => value.elements.iter().any(|element| !element.is_empty()),
-        })
+        let lists = self.has_lists(scope.module);
+        Some(value.elements.iter().any(|element| lists || !element.is_empty()))
     }
 
     /// Whether a condition holds; `None` when that is not known.
@@ -313,7 +311,7 @@ impl Machine<'_> {
                     text.push_str(&value.joined());
                 }
             }
-            self.fits(text.len())?;
+            fits(text.len())?;
         }
         Ok((text, known))
     }

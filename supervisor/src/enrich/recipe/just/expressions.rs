@@ -55,10 +55,7 @@ impl Cursor {
                 break;
             }
             // A leading slash joins to nothing.
-            operands.push(match self.looking_at("/") {
-                true => Expression::Text(String::new()),
-                false => self.value()?,
-            });
+            operands.push(if self.looking_at("/") { Expression::Text(String::new()) } else { self.value()? });
             operators.push(if self.take("++") {
                 Operator::Append
             } else if self.take("+") {

@@ -75,13 +75,13 @@ fn of_values(machine: &mut Machine<'_>, name: &str, values: &[Value], scope: &Sc
     let each = |value: &Value, change: &dyn Fn(&str) -> String| {
         Value::list(value.elements.iter().map(|element| change(element)).collect())
     };
-    let words = |value: &Value, change: &dyn Fn(&str) -> String| match lists {
-        true => each(value, change),
-        false => {
-            let joined = value.joined();
-            let words: Vec<String> = joined.split_whitespace().map(change).collect();
-            Value::text(words.join(" "))
+    let words = |value: &Value, change: &dyn Fn(&str) -> String| {
+        if lists {
+            return each(value, change);
         }
+        let joined = value.joined();
+        let words: Vec<String> = joined.split_whitespace().map(change).collect();
+        Value::text(words.join(" "))
     };
     Some(Answer::Is(match (name, values) {
         ("append", [suffix, value]) => words(value, &|word| format!("{word}{}", suffix.joined())),
@@ -182,9 +182,10 @@ fn of_text(name: &str, texts: &[&str]) -> Option<Answer> {
 
 fn replaced(s: &str, from: &str, to: &str) -> Answer {
     // One replacement at each character at worst.
-    match s.len() * (to.len() + 1) < 1 << 20 {
-        true => Answer::Is(Value::text(s.replace(from, to))),
-        false => Answer::Unknown,
+    if s.len() * (to.len() + 1) < 1 << 20 {
+        Answer::Is(Value::text(s.replace(from, to)))
+    } else {
+        Answer::Unknown
     }
 }
 

@@ -162,18 +162,12 @@ fn arguments(rule: &Rule, words: &[String]) -> Result<(Vec<Vec<String>>, usize),
                 Some((name, value)) => (name, Some(value.to_owned())),
                 None => (word.as_str(), None),
             };
-            let single: Vec<String>;
-            let (names, long) = match name.strip_prefix("--") {
-                Some(long) => {
-                    single = vec![long.to_owned()];
-                    (&single, true)
-                }
-                None => {
-                    single = name[1..].chars().map(String::from).collect();
-                    (&single, false)
-                }
+            let (names, long): (Vec<String>, bool) = if let Some(long) = name.strip_prefix("--") {
+                (vec![long.to_owned()], true)
+            } else {
+                (name[1..].chars().map(String::from).collect(), false)
             };
-            for name in names {
+            for name in &names {
                 let fits = |switch: &Switch| {
                     (if long { &switch.long } else { &switch.short }).as_ref() == Some(name)
                 };

@@ -119,10 +119,7 @@ fn keyword(cursor: &mut Cursor, first: &str, line: u64) -> Parsed<Option<Item>> 
                     return Ok(None);
                 }
             };
-            let path = match module && cursor.at_end_of_line() {
-                true => None,
-                false => Some(cursor.value()?),
-            };
+            let path = if module && cursor.at_end_of_line() { None } else { Some(cursor.value()?) };
             match (module, path) {
                 (true, path) => Item::Module { name, path, optional },
                 (false, Some(path)) => Item::Import { path, optional },
@@ -189,15 +186,12 @@ fn attribute(cursor: &mut Cursor) -> Parsed<Attribute> {
     let keyed = matches!(attribute.name.as_str(), "arg" | "cache");
     while !cursor.looking_at(")") {
         let before = cursor.at;
-        match cursor.name().filter(|_| keyed && cursor.delimiter().is_none()) {
-            Some(key) => {
-                let value = if cursor.take("=") { Some(cursor.expression()?) } else { None };
-                attribute.keys.push((key, value));
-            }
-            None => {
-                cursor.at = before;
-                attribute.arguments.push(cursor.expression()?);
-            }
+        if let Some(key) = cursor.name().filter(|_| keyed && cursor.delimiter().is_none()) {
+            let value = if cursor.take("=") { Some(cursor.expression()?) } else { None };
+            attribute.keys.push((key, value));
+        } else {
+            cursor.at = before;
+            attribute.arguments.push(cursor.expression()?);
         }
         if !cursor.take(",") {
             break;

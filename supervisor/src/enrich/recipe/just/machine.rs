@@ -59,10 +59,6 @@ impl<'a> Machine<'a> {
         }
     }
 
-    pub(super) fn fits(&self, bytes: usize) -> Result<(), Unresolved> {
-        if bytes > MOST_TEXT { Err(format!("a body of more than {MOST_TEXT} bytes").into()) } else { Ok(()) }
-    }
-
     pub(super) fn push(&mut self, part: RecipePart) -> Result<(), Unresolved> {
         self.text += part.body.len() + 64;
         if self.parts.len() == MOST_PARTS || self.text > MOST_TEXT {
@@ -144,19 +140,18 @@ impl<'a> Machine<'a> {
         let Some(assignment) = self.tree.modules[module].assignments.get(name).cloned() else {
             return Ok(None);
         };
-        let value = match self.overridden(module, name) {
-            Some(value) => Value::text(value),
-            None => {
-                self.values.insert(key.clone(), None);
-                let scope = Scope {
-                    module,
-                    source: assignment.source,
-                    line: assignment.it.line,
-                    name: name.to_owned(),
-                    ..Scope::default()
-                };
-                self.evaluate(&assignment.it.value, &scope)?
-            }
+        let value = if let Some(value) = self.overridden(module, name) {
+            Value::text(value)
+        } else {
+            self.values.insert(key.clone(), None);
+            let scope = Scope {
+                module,
+                source: assignment.source,
+                line: assignment.it.line,
+                name: name.to_owned(),
+                ..Scope::default()
+            };
+            self.evaluate(&assignment.it.value, &scope)?
         };
         self.values.insert(key, Some(value.clone()));
         Ok(Some(value))
@@ -213,6 +208,7 @@ impl<'a> Machine<'a> {
         self.call.env(name).and_then(|value| std::str::from_utf8(value).ok()).map(str::to_owned)
     }
 
+    #[expect(clippy::option_option, reason = "not set, and set to what is not known, are two things")]
     /// A variable as `env()` sees it; the inner `None` is one whose value is not known.
     pub(super) fn variable_of_environment(&self, name: &str, scope: &Scope) -> Option<Option<String>> {
         if self.unknown_environment {
@@ -228,6 +224,11 @@ impl<'a> Machine<'a> {
     pub(super) fn expand(&self, text: &str) -> Option<String> {
         expand(self.call, text)
     }
+}
+
+/// Whether a body may be as long as this.
+pub(super) fn fits(bytes: usize) -> Result<(), Unresolved> {
+    if bytes > MOST_TEXT { Err(format!("a body of more than {MOST_TEXT} bytes").into()) } else { Ok(()) }
 }
 
 /// Puts `$NAME`, `${NAME}`, `${NAME:-default}` and a leading `~` in, as `x'…'` asks for.

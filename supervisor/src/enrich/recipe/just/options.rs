@@ -157,8 +157,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Options, Unresolved> {
             at = options.take(name, glued, &words, at)?;
         } else if word.len() > 1 && word.starts_with('-') {
             at += 1;
-            let mut letters = word[1..].char_indices();
-            while let Some((index, letter)) = letters.next() {
+            for (index, letter) in word[1..].char_indices() {
                 let name = long(letter).ok_or_else(|| format!("option -{letter} is not understood"))?;
                 let rest = &word[1 + index + letter.len_utf8()..];
                 let glued =

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::super::Unresolved;
 use super::evaluate::Scope;
 use super::invocation::{self, Miss, value_of_switch};
-use super::machine::Machine;
+use super::machine::{Machine, fits};
 use super::syntax::{Arity, Dependency, Line, Rule};
 use super::tree::Stated;
 use super::value::Value;
@@ -110,10 +110,8 @@ impl<'m, 'a> Order<'m, 'a> {
                 (false, _, Some(value)) => self.machine.evaluate(value, &scope)?,
                 _ => argument,
             };
-            let value = match lists {
-                true => value,
-                false => Value { elements: vec![value.joined()], known: value.known },
-            };
+            let value =
+                if lists { value } else { Value { elements: vec![value.joined()], known: value.known } };
             scope.locals.insert(parameter.name.clone(), value);
         }
         Ok(scope)
@@ -234,13 +232,13 @@ impl<'m, 'a> Order<'m, 'a> {
         let mut commands: Vec<String> = Vec::new();
         let mut all_known = true;
         let mut size = 0;
-        let mut lines = body.iter().peekable();
-        while let Some(first) = lines.peek() {
+        let mut lines = body.iter();
+        while let Some(first) = lines.as_slice().first() {
             let comment = comments && first.start().starts_with('#');
             let prefix = prefix(first.start(), guards);
             let mut command = String::new();
             let mut continued = false;
-            while let Some(line) = lines.next() {
+            for line in lines.by_ref() {
                 if comment {
                     break;
                 }
@@ -255,7 +253,7 @@ impl<'m, 'a> Order<'m, 'a> {
             }
             let command = command.get(prefix..).unwrap_or_default();
             size += command.len();
-            self.machine.fits(size)?;
+            fits(size)?;
             if !command.is_empty() {
                 commands.push(command.to_owned());
             }
@@ -274,7 +272,7 @@ impl<'m, 'a> Order<'m, 'a> {
                 script.push('\n');
             }
             script.push_str(&text);
-            self.machine.fits(script.len())?;
+            fits(script.len())?;
         }
         Ok((script, all_known))
     }

@@ -105,7 +105,7 @@ pub(super) type Literal<'a> = dyn Fn(&Expression) -> Option<String> + 'a;
 pub(super) fn load(call: &Call<'_>, justfile: &str, literal: &Literal<'_>) -> Result<Tree, Unresolved> {
     let mut tree = Tree { modules: Vec::new(), sources: Vec::new(), faults: Vec::new() };
     // Modules are read in turn, so that a deep tree needs no deep stack.
-    let mut waiting: VecDeque<(Option<usize>, Vec<String>, String, Vec<String>)> =
+    let mut waiting: VecDeque<Waiting> =
         VecDeque::from([(None, Vec::new(), justfile.to_owned(), vec![justfile.to_owned()])]);
     while let Some((parent, path, file, within)) = waiting.pop_front() {
         let index = tree.modules.len();
@@ -125,6 +125,9 @@ pub(super) fn load(call: &Call<'_>, justfile: &str, literal: &Literal<'_>) -> Re
     }
     Ok(tree)
 }
+
+/// A module still to be read: the one it is in, its path, its file, and the files it is within.
+type Waiting = (Option<usize>, Vec<String>, String, Vec<String>);
 
 /// A submodule still to be read: its name, its file, and the files it is within.
 type Below = (String, String, Vec<String>);
@@ -268,19 +271,16 @@ fn module_file(
     literal: &Literal<'_>,
 ) -> Result<Option<String>, Unresolved> {
     let mut candidates = Vec::new();
-    let folder = match path {
-        Some(path) => {
-            let target = relative(call, file, path, literal)?;
-            if call.files.kind(&target)? == Listing::File {
-                return Ok(Some(target));
-            }
-            target
+    let folder = if let Some(path) = path {
+        let target = relative(call, file, path, literal)?;
+        if call.files.kind(&target)? == Listing::File {
+            return Ok(Some(target));
         }
-        None => {
-            let folder = paths::join(&parent_of(file)?, name);
-            candidates.push(format!("{folder}.just"));
-            folder
-        }
+        target
+    } else {
+        let folder = paths::join(&parent_of(file)?, name);
+        candidates.push(format!("{folder}.just"));
+        folder
     };
     let mut found = Vec::new();
     for candidate in candidates {

@@ -41,13 +41,12 @@ impl Config {
         };
         let stated =
             builtin.iter().rev().find(|(name, _)| name == "globalconfig").map(|(_, path)| path.clone());
-        match config.text("globalconfig").map(str::to_owned).or(stated) {
-            Some(path) => config.layers.push(settings(call, &resolve(call.cwd, &path))?),
+        if let Some(path) = config.text("globalconfig").map(str::to_owned).or(stated) {
+            config.layers.push(settings(call, &resolve(call.cwd, &path))?);
+        } else {
             // Where npm's own node lies is not known; these are the two usual places.
-            None => {
-                config.layers.push(settings(call, "/usr/local/etc/npmrc")?);
-                config.layers.push(settings(call, "/usr/etc/npmrc")?);
-            }
+            config.layers.push(settings(call, "/usr/local/etc/npmrc")?);
+            config.layers.push(settings(call, "/usr/etc/npmrc")?);
         }
         config.layers.push(builtin);
         Ok(config)

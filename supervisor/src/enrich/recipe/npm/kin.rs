@@ -259,8 +259,8 @@ fn setting(call: &Call<'_>, from: &str, name: &str) -> Result<Option<String>, Un
 }
 
 fn is_berry(call: &Call<'_>, package: &Package) -> Result<bool, Unresolved> {
-    let front = call.words.first().map(|word| String::from_utf8_lossy(word).into_owned()).unwrap_or_default();
-    if front.ends_with(".cjs") {
+    // A release that lies in the project is `yarn-4.5.0.cjs`; classic yarn is `yarn.js`.
+    if call.words.first().is_some_and(|front| front.ends_with(b".cjs")) {
         return Ok(true);
     }
     for directory in ancestors(&package.directory) {

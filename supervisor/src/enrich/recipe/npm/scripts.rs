@@ -165,5 +165,5 @@ pub(super) fn quoted(argument: &str) -> String {
 
 /// Arguments behind a script, each after a space.
 pub(super) fn appended(arguments: &[String]) -> String {
-    arguments.iter().map(|argument| format!(" {}", quoted(argument))).collect()
+    arguments.iter().fold(String::new(), |all, argument| all + " " + &quoted(argument))
 }

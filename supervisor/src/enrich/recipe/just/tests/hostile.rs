@@ -12,6 +12,10 @@ fn on_a_small_stack(justfile: String, words: &'static [&'static str]) -> bool {
     std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap()
 }
 
+fn many(count: usize, one: impl Fn(usize) -> String) -> String {
+    (0..count).fold(String::new(), |all, index| all + &one(index))
+}
+
 #[test]
 fn nesting_and_length_do_not_exhaust_the_stack() {
     let deep = |open: &str, close: &str| {
@@ -23,22 +27,20 @@ fn nesting_and_length_do_not_exhaust_the_stack() {
         on_a_small_stack(deep(open, close), &[]);
     }
     assert!(on_a_small_stack(format!("x := 'a'{}\ny:\n    y\n", " + 'a'".repeat(2_000)), &[]));
-    let chain: String = (0..3000).map(|index| format!("r{index}: r{}\n    x\n", index + 1)).collect();
+    let chain = many(3000, |index| format!("r{index}: r{}\n    x\n", index + 1));
     on_a_small_stack(chain + "r3000:\n    end\n", &["r0"]);
-    let values: String = (0..3000).map(|index| format!("v{index} := v{}\n", index + 1)).collect();
+    let values = many(3000, |index| format!("v{index} := v{}\n", index + 1));
     assert!(!on_a_small_stack(values + "v3000 := ''\ny:\n    {{v0}}\n", &["y"]));
     assert!(!on_a_small_stack("f(x) := f(x)\ny:\n    {{f('a')}}\n".to_owned(), &["y"]));
 }
 
 #[test]
 fn what_grows_without_end_is_refused() {
-    let doubling: String = (1..60).map(|index| format!("v{index} := v{0} + v{0}\n", index - 1)).collect();
+    let doubling = many(59, |index| format!("v{} := v{index} + v{index}\n", index + 1));
     assert!(!on_a_small_stack(format!("v0 := 'aaaaaaaa'\n{doubling}y:\n    {{{{v59}}}}\n"), &["y"]));
-    let tree: String = (0..30)
-        .map(|index| {
-            format!("r{index}: && (a{index} '1') (a{index} '2')\na{index} x: && r{}\n    x\n", index + 1)
-        })
-        .collect();
+    let tree = many(30, |index| {
+        format!("r{index}: && (a{index} '1') (a{index} '2')\na{index} x: && r{}\n    x\n", index + 1)
+    });
     assert!(!on_a_small_stack(tree + "r30:\n    end\n", &["r0"]));
     assert!(!on_a_small_stack("x := x\ny:\n    y\n".to_owned(), &["y"]));
     assert!(!on_a_small_stack("a: b\nb: a\n".to_owned(), &["a"]));

@@ -29,7 +29,7 @@ fn an_empty_script_runs_nothing() {
 #[test]
 fn what_cannot_be_read_in_full_is_said_and_not_guessed() {
     let deep = "[".repeat(100_000);
-    let many: String = (0..100_000).map(|index| format!("\"s{index}\": \"echo {index}\",\n")).collect();
+    let many = (0..100_000).fold(String::new(), |all, index| all + &format!("\"s{index}\": \"echo\",\n"));
     let many = format!("{{\"scripts\": {{{many} \"x\": \"X\"}}}}");
     for json in [deep.as_bytes(), many.as_bytes(), b"{\"scripts\": {\"x\": \"X\"", b"\xff\xfe{}", b""] {
         let disk = Disk::with(&[("package.json", json)]);
