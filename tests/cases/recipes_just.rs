@@ -19,19 +19,19 @@ fn bodies(ran: &Ran) -> Vec<&str> {
 #[test]
 fn arguments_are_in_the_body_as_just_pastes_them() {
     need!(just);
-    const JUSTFILE: &str = "b t:\n    echo {{t}}\n";
-    let ran = Gate::refusing(&["touch"]).file("justfile", JUSTFILE).run(["just", "b", "x; touch J1"]);
+    let justfile = "b t:\n    echo {{t}}\n";
+    let ran = Gate::refusing(&["touch"]).file("justfile", justfile).run(["just", "b", "x; touch J1"]);
     ran.refused("touch", 1);
     ran.absent(["J1"]);
     assert_eq!(recipe(&ran)["body"], "echo x; touch J1");
     assert_eq!((&recipe(&ran)["complete"], &recipe(&ran)["line"]), (&json!(true), &json!(1)));
     assert_eq!(recipe(&ran)["file"], ran.work.join("justfile").display().to_string());
     assert_eq!(ran.argvs("sh"), [["sh", "-cu", "echo x; touch J1"]]);
-    let ran = Gate::with_rules(RULE).file("justfile", JUSTFILE).run(["just", "b", "x; touch J1"]);
+    let ran = Gate::with_rules(RULE).file("justfile", justfile).run(["just", "b", "x; touch J1"]);
     ran.exits(126);
     ran.refused("just", 1);
     ran.absent(["J1"]);
-    Gate::with_rules(RULE).file("justfile", JUSTFILE).run(["just", "b", "x"]).exits(0);
+    Gate::with_rules(RULE).file("justfile", justfile).run(["just", "b", "x"]).exits(0);
 }
 
 /// D14
@@ -50,15 +50,15 @@ fn a_script_is_shown_with_the_arguments_in_it() {
 #[test]
 fn backticks_at_the_top_are_part_of_every_recipe() {
     need!(just);
-    const JUSTFILE: &str = "v := `touch J2`\nhello:\n    echo hi > RAN\n";
-    let ran = Gate::refusing(&["touch"]).file("justfile", JUSTFILE).run(["just", "hello"]);
+    let justfile = "v := `touch J2`\nhello:\n    echo hi > RAN\n";
+    let ran = Gate::refusing(&["touch"]).file("justfile", justfile).run(["just", "hello"]);
     assert_ne!(ran.code, 0);
     ran.refused("touch", 1);
     ran.absent(["J2", "RAN"]);
     assert_eq!(bodies(&ran), ["touch J2", "echo hi > RAN"]);
     assert_eq!(recipe(&ran)["runs"][0]["role"], "reading");
     assert_eq!(recipe(&ran)["runs"][0]["shell"], json!(["sh", "-cu"]));
-    let ran = Gate::with_rules(RULE).file("justfile", JUSTFILE).run(["just", "v=1", "hello"]);
+    let ran = Gate::with_rules(RULE).file("justfile", justfile).run(["just", "v=1", "hello"]);
     ran.exits(0);
     ran.present(["RAN"]);
     assert_eq!(bodies(&ran), ["echo hi > RAN"]);
@@ -85,9 +85,9 @@ fn looking_at_a_justfile_runs_nothing_and_evaluating_it_does() {
 #[test]
 fn all_that_runs_is_listed_in_the_order_in_which_it_runs() {
     need!(just);
-    const JUSTFILE: &str = "alias b := build\nbuild: _p && after\n    touch J3\n[private]\n_p:\n    touch J4\nafter:\n    touch J5\n";
+    let justfile = "alias b := build\nbuild: _p && after\n    touch J3\n[private]\n_p:\n    touch J4\nafter:\n    touch J5\n";
     for words in [&["just", "b"][..], &["just"]] {
-        let ran = Gate::open().file("justfile", JUSTFILE).run(words);
+        let ran = Gate::open().file("justfile", justfile).run(words);
         ran.exits(0);
         ran.present(["J3", "J4", "J5"]);
         assert_eq!(bodies(&ran), ["touch J4", "touch J3", "touch J5"]);
@@ -96,7 +96,7 @@ fn all_that_runs_is_listed_in_the_order_in_which_it_runs() {
             ran.events_for("touch").iter().map(|event| strings(&event["argv"]).join(" ")).collect();
         assert_eq!(told, bodies(&ran));
     }
-    let ran = Gate::open().file("justfile", JUSTFILE).run(["just", "_p"]);
+    let ran = Gate::open().file("justfile", justfile).run(["just", "_p"]);
     assert_eq!(recipe(&ran)["body"], "touch J4");
 }
 
