@@ -4,6 +4,7 @@
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
+#[path = "recipe/tests/disk.rs"]
 mod disk;
 mod just;
 mod make;
