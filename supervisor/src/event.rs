@@ -260,7 +260,7 @@ impl Script {
 /// What a build tool will run, read from its files without running it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recipe {
-    /// `make`, `just`, `npm`, `pnpm` or `yarn`.
+    /// `make`, `just`, `npm`, `pnpm`, `yarn`, or `node` for `node --run`.
     pub tool: String,
     /// What was asked for, several names joined by a space; the tool's default when nothing was.
     pub name: String,

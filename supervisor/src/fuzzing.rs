@@ -57,7 +57,7 @@ pub fn recipe(tool: &str, data: &[u8]) {
         unknown_format: false,
     };
     let env = [b"PATH=/usr/bin".to_vec(), b"HOME=/root".to_vec()];
-    let Some(recipe) = enrich::recipe::recipe(&subject, tree::CWD, || env, &tree) else { return };
+    let Some(recipe) = enrich::recipe::recipe(&subject, tree::CWD, || env.to_vec(), &tree) else { return };
     assert!(recipe.complete != recipe.note.is_some(), "a recipe is complete or says why not");
     let _ = commands::of_recipe(&recipe);
 }

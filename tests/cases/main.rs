@@ -18,6 +18,8 @@ mod observers;
 mod policy_hooks;
 mod presets;
 mod races;
+mod recipes_just;
+mod recipes_npm;
 mod runners;
 mod script_bodies;
 mod scripts;

@@ -2,10 +2,10 @@
 //! what is missing where it is not; a test whose program is missing then skips, out loud.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 
 use crate::process::must;
 
@@ -38,8 +38,7 @@ const FOLDERS: &[&str] =
 pub(crate) fn run() -> Result<()> {
     let missing = missing(has);
     if missing.is_empty() {
-        eprintln!("setup: nothing is missing");
-        return Ok(());
+        return just();
     }
     if !is_root() || !has("apt-get") {
         eprintln!("setup: tests that need them will skip; please install: {}", missing.join(" "));
@@ -47,7 +46,53 @@ pub(crate) fn run() -> Result<()> {
     }
     let quiet = |command: &mut Command| must(command.env("DEBIAN_FRONTEND", "noninteractive"));
     quiet(Command::new("apt-get").args(["update", "-q"]))?;
-    quiet(Command::new("apt-get").args(["install", "-qy", "--no-install-recommends"]).args(&missing))
+    quiet(Command::new("apt-get").args(["install", "-qy", "--no-install-recommends"]).args(&missing))?;
+    just()
+}
+
+/// What Debian 12 does not have. This package holds the program of just's own release, for each architecture.
+const JUST: &str = "rust-just@1.57.0";
+
+/// Installs just where the tests look for it. Without it those that compare with it skip.
+fn just() -> Result<()> {
+    if has("just") {
+        eprintln!("setup: nothing is missing");
+        return Ok(());
+    }
+    if !is_root() || !has("npm") {
+        eprintln!("setup: tests that need it will skip; please install: just");
+        return Ok(());
+    }
+    let folder = std::env::temp_dir().join(format!("shellgate-just-{}", std::process::id()));
+    let unpacked = must(
+        Command::new("npm")
+            .args(["install", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts", "--prefix"])
+            .arg(&folder)
+            .arg(JUST),
+    )
+    .and_then(|()| program(&folder.join("node_modules")))
+    .and_then(|program| {
+        let target = Path::new("/usr/local/bin/just");
+        std::fs::copy(&program, target).with_context(|| format!("copying {}", program.display()))?;
+        must(Command::new(target).arg("--version"))
+    });
+    // A folder left behind in /tmp is no reason to fail.
+    let _ = std::fs::remove_dir_all(&folder);
+    unpacked
+}
+
+/// The one program among the packages for the architectures.
+fn program(modules: &Path) -> Result<PathBuf> {
+    for entry in std::fs::read_dir(modules).with_context(|| format!("reading {}", modules.display()))? {
+        let package = entry?.path();
+        let named =
+            package.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rust-just-linux-"));
+        let program = package.join("bin/just");
+        if named && program.is_file() {
+            return Ok(program);
+        }
+    }
+    bail!("{JUST} brought no program for this architecture")
 }
 
 /// Who owns our own entry in /proc is who we are.
