@@ -92,9 +92,15 @@ struct Make<'a> {
     /// Included files that are not there: name, whether that is an error, where.
     missing: Vec<(String, bool, String)>,
     done: HashSet<String>,
+    /// Names that no pattern rule makes.
+    impossible: HashSet<String>,
+    /// All names of explicit rules, once the files are read.
+    sorted: Vec<String>,
     canonical: HashMap<String, Rc<str>>,
     kinds: HashMap<String, Listing>,
     listings: HashMap<String, Rc<Vec<String>>>,
+    /// Names by directory as it is written; `None` when they are not known.
+    directories: HashMap<String, Option<Rc<HashSet<String>>>>,
 }
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Option<Recipe>> {
@@ -148,9 +154,12 @@ impl<'a> Make<'a> {
             read: Vec::new(),
             missing: Vec::new(),
             done: command.old.iter().cloned().collect(),
+            impossible: HashSet::new(),
+            sorted: Vec::new(),
             canonical: HashMap::new(),
             kinds: HashMap::new(),
             listings: HashMap::new(),
+            directories: HashMap::new(),
         }
     }
 
@@ -244,6 +253,9 @@ impl<'a> Make<'a> {
         self.place.line = 0;
         self.exported_commands()?;
         self.reading = false;
+        if !self.parts.is_empty() {
+            self.note("commands run while the files are read; what they print is not known".to_owned());
+        }
         let flags = self.expand("$(MAKEFLAGS)")?;
         let mut words = flags.split(' ');
         let letters = words.next().filter(|first| !first.contains('=')).unwrap_or_default();
@@ -282,7 +294,10 @@ impl<'a> Make<'a> {
             };
             return Err(why.into());
         }
-        let parts = self.plan(&known, RecipeRole::Asked)?;
+        let mut parts = Vec::new();
+        if let Err(Unresolved(why)) = self.plan(&known, RecipeRole::Asked, &mut parts) {
+            self.note(why);
+        }
         Ok(Some(self.recipe(goals.join(" "), parts)))
     }
 
@@ -296,7 +311,8 @@ impl<'a> Make<'a> {
         makefiles.append(&mut self.missing);
         for (name, needed, place) in makefiles {
             let there = place.is_empty();
-            let parts = self.plan(std::slice::from_ref(&name), RecipeRole::Reading)?;
+            let mut parts = Vec::new();
+            self.plan(std::slice::from_ref(&name), RecipeRole::Reading, &mut parts)?;
             let made = parts.iter().any(|part| part.name == name);
             if made && there {
                 self.note(format!("{name} may be made anew first, and then says something else"));

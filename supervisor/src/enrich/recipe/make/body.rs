@@ -41,11 +41,13 @@ impl Make<'_> {
     fn body(&mut self, lines: &[String]) -> Result<String> {
         if self.rules.one_shell {
             let whole = self.expand(&joined_references(&lines.join("\n")))?;
+            // Another program than a shell might mean something by the marks.
+            let of_shell = self.shell_is_posix()?;
             let mut body = String::new();
-            for (at, line) in whole.split('\n').enumerate() {
+            for (at, (line, _)) in Lines::new(&whole).enumerate() {
                 let separator = if at == 0 { "" } else { "\n" };
                 self.put(&mut body, separator)?;
-                self.put(&mut body, unmarked(line))?;
+                self.put(&mut body, if of_shell || at == 0 { unmarked(line) } else { line })?;
             }
             return Ok(if body.trim().is_empty() { String::new() } else { body });
         }
@@ -63,6 +65,11 @@ impl Make<'_> {
             }
         }
         Ok(body)
+    }
+
+    fn shell_is_posix(&mut self) -> Result<bool> {
+        let shell = self.expand("$(SHELL)")?;
+        Ok(matches!(super::words::notdir(shell.trim()), "sh" | "bash" | "dash" | "ksh" | "rksh" | "zsh" | "ash"))
     }
 
     /// The shell and its flags, when the makefile or the call states one of them.
@@ -94,7 +101,6 @@ impl Make<'_> {
     }
 
     fn reads(&mut self, command: &str) -> Result<()> {
-        self.note(format!("{} runs a command while it is read", self.place));
         let line = Some(self.place.line).filter(|line| *line > 0);
         let again = |part: &RecipePart| part.body == command && *part.file == *self.place.file && part.line == line;
         if self.parts.iter().any(again) {
@@ -169,14 +175,8 @@ fn joined_references(line: &str) -> String {
         let (open, close) = match rest.as_bytes().first() {
             Some(b'(') => (b'(', b')'),
             Some(b'{') => (b'{', b'}'),
-            _ => {
-                // `$$` is no reference.
-                if rest.starts_with('$') {
-                    out.push('$');
-                    rest = &rest[1..];
-                }
-                continue;
-            }
+            // make looks at the second `$` of `$$(` just so.
+            _ => continue,
         };
         let mut depth = 0;
         let end = rest.bytes().position(|byte| {

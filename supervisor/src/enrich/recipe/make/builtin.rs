@@ -151,7 +151,7 @@ pub(super) fn pattern_rules() -> impl Iterator<Item = Rc<PatternRule>> {
     PATTERNS.iter().map(|(target, dep, terminal, lines)| {
         let dep = Dep { name: (*dep).to_owned(), order_only: false, later: false };
         let targets = vec![Pattern::new(target)];
-        Rc::new(PatternRule { targets, deps: vec![dep], commands: Some(commands(lines)), terminal: *terminal })
+        PatternRule::new(targets, vec![dep], Some(commands(lines)), *terminal)
     })
 }
 

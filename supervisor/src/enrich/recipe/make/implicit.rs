@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::rules::{Commands, Dep, PatternRule, fill_all};
-use super::words::{Pattern, notdir};
+use super::words::{Pattern, notdir, suffix_at};
 use super::{Make, Result};
 
 /// Pattern rules one behind the other for one target.
@@ -29,8 +29,56 @@ struct Candidate {
 
 impl Make<'_> {
     pub(super) fn implicit(&mut self, name: &str) -> Result<Option<Found>> {
+        if self.cannot_be_made(name)? {
+            return Ok(None);
+        }
         let mut used = Vec::new();
         self.search(name, &mut used)
+    }
+
+    /// Most makefiles have rules from suffix to suffix only: what they make of `NAME` begins with a file or target
+    /// `NAME.…`. Where there is none, the search through all chains of them is spared.
+    fn cannot_be_made(&mut self, name: &str) -> Result<bool> {
+        if name.ends_with(".out") || !self.vpaths.is_empty() || self.variables.get("VPATH").is_some() {
+            return Ok(false);
+        }
+        let unusual = self.rules.patterns.iter().any(|rule| {
+            rule.commands.is_some() && !rule.targets.iter().all(|target| suffix_to_suffix(rule, target, name))
+        });
+        if unusual {
+            return Ok(false);
+        }
+        let known = suffix_at(name).filter(|at| {
+            let suffix = &name[*at..];
+            self.rules.patterns.iter().flat_map(|rule| &rule.targets).any(|target| {
+                target.before.is_empty() && target.after.as_deref() == Some(suffix)
+            })
+        });
+        let beginning = format!("{}.", &name[..known.unwrap_or(name.len())]);
+        let (directory, base) = beginning.rsplit_once('/').unwrap_or((".", &beginning));
+        for marker in ["RCS", "SCCS"] {
+            if self.exists(&format!("{directory}/{marker}"))? {
+                return Ok(false);
+            }
+        }
+        let own = name.rsplit_once('/').map_or(name, |(_, base)| base);
+        if self.exists(&format!("{directory}/{own},v"))? || self.exists(&format!("{directory}/s.{own}"))? {
+            return Ok(false);
+        }
+        let Ok(names) = self.listed(directory) else { return Ok(false) };
+        let begins = |names: &[String], with: &str| {
+            let at = names.partition_point(|name| name.as_str() < with);
+            names.get(at).is_some_and(|name| name.starts_with(with))
+        };
+        if begins(&names, base) {
+            return Ok(false);
+        }
+        if self.sorted.is_empty() {
+            let all = self.rules.entries.keys().chain(&self.rules.mentioned);
+            self.sorted = all.cloned().collect();
+            self.sorted.sort_unstable();
+        }
+        Ok(!begins(&self.sorted, &beginning))
     }
 
     fn candidates(&self, name: &str) -> Vec<Candidate> {
@@ -40,7 +88,8 @@ impl Make<'_> {
         let mut specific = false;
         for rule in &self.rules.patterns {
             for (target, pattern) in rule.targets.iter().enumerate() {
-                let with_slash = pattern.text().contains('/');
+                let with_slash = pattern.before.contains('/')
+                    || pattern.after.as_ref().is_some_and(|after| after.contains('/'));
                 let (matched, directory) =
                     if with_slash || directory.is_empty() { (name, "") } else { (base, directory) };
                 let Some(stem) = pattern.stem(matched) else { continue };
@@ -69,6 +118,9 @@ impl Make<'_> {
 
     fn search(&mut self, name: &str, used: &mut Vec<*const PatternRule>) -> Result<Option<Found>> {
         self.files.in_time()?;
+        if self.impossible.contains(name) {
+            return Ok(None);
+        }
         let candidates = self.candidates(name);
         for chained in [false, true] {
             for candidate in &candidates {
@@ -98,6 +150,8 @@ impl Make<'_> {
                 }
             }
         }
+        // Found out on the way down a chain, where some rules were in use: as make, not tried again.
+        self.impossible.insert(name.to_owned());
         Ok(None)
     }
 
@@ -113,12 +167,16 @@ impl Make<'_> {
 
     fn prerequisites(&mut self, candidate: &Candidate, name: &str) -> Result<Vec<Dep>> {
         let mut deps = Vec::new();
-        for dep in &candidate.rule.deps {
-            let text = fill_all(&dep.name, &candidate.stem, dep.later);
-            let stem = format!("{}{}", candidate.directory, candidate.stem);
-            let list = if dep.later { self.second_expansion(&text, name, &stem)? } else { vec![text] };
+        for (dep, pattern) in candidate.rule.deps.iter().zip(&candidate.rule.patterns) {
+            let list = if dep.later {
+                let text = fill_all(&dep.name, &candidate.stem, true);
+                let stem = format!("{}{}", candidate.directory, candidate.stem);
+                self.second_expansion(&text, name, &stem)?
+            } else {
+                vec![pattern.fill(&candidate.stem)]
+            };
             for filled in list {
-                let had_stem = dep.later || Pattern::new(&dep.name).has_stem();
+                let had_stem = dep.later || pattern.has_stem();
                 let name = if had_stem && !candidate.directory.is_empty() && !filled.starts_with('/') {
                     format!("{}{filled}", candidate.directory)
                 } else {
@@ -143,6 +201,9 @@ impl Make<'_> {
         if name.starts_with('/') {
             return Ok(None);
         }
+        if self.vpaths.is_empty() && self.variables.get("VPATH").is_none() {
+            return Ok(None);
+        }
         let mut directories: Vec<String> = Vec::new();
         for (pattern, list) in &self.vpaths {
             if pattern.stem(name).is_some() {
@@ -161,6 +222,17 @@ impl Make<'_> {
         }
         Ok(None)
     }
+}
+
+/// Whether the rule leads from a suffix to a suffix, or cannot be meant for this name.
+fn suffix_to_suffix(rule: &PatternRule, target: &Pattern, name: &str) -> bool {
+    if !target.before.is_empty() {
+        return !name.starts_with(target.before.as_str()) && !target.before.starts_with(name);
+    }
+    let after = target.after.as_deref().unwrap_or_default();
+    let suffix = after.is_empty() || after.starts_with('.') && !after[1..].contains('.');
+    let built_in = rule.commands.as_ref().is_none_or(|commands| commands.line.is_none());
+    suffix && (rule.terminal && built_in || rule.patterns.iter().any(|dep| dep.has_stem() && dep.before.is_empty()))
 }
 
 fn match_anything(pattern: &Pattern) -> bool {

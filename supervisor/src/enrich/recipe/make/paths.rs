@@ -1,11 +1,16 @@
 //! Names of files as make sees them: relative to the directory it works in, matched against `*?[`.
 
+use std::collections::HashSet;
+use std::rc::Rc;
+
 use super::super::super::Listing;
 use super::unknown::is_unknown;
 use super::{Make, Result};
 
 /// Names that one wildcard may give.
 const MOST_NAMES: usize = 20_000;
+/// Directories that are listed to tell what is not there.
+const MOST_LISTED: usize = 128;
 
 impl Make<'_> {
     /// The name as the reader takes it.
@@ -28,7 +33,17 @@ impl Make<'_> {
         Ok(kind)
     }
 
+    /// As make does, a directory is listed once rather than asked for each name that a rule could give.
     pub(super) fn exists(&mut self, name: &str) -> Result<bool> {
+        let (directory, base) = name.rsplit_once('/').unwrap_or((".", name));
+        if !matches!(base, "" | "." | "..")
+            && !is_unknown(name)
+            && !directory.is_empty()
+            && let Some(names) = self.names_in(directory)?
+            && !names.contains(base)
+        {
+            return Ok(false);
+        }
         Ok(self.kind(name)? != Listing::Absent)
     }
 
@@ -84,17 +99,34 @@ impl Make<'_> {
         Ok(found)
     }
 
-    fn listed(&mut self, directory: &str) -> Result<std::rc::Rc<Vec<String>>> {
+    /// `None`: there are too many names, or too many directories.
+    fn names_in(&mut self, directory: &str) -> Result<Option<Rc<HashSet<String>>>> {
+        if let Some(names) = self.directories.get(directory) {
+            return Ok(names.clone());
+        }
+        let names = if self.directories.len() < MOST_LISTED {
+            self.listed(directory).ok().map(|names| Rc::new(names.iter().cloned().collect::<HashSet<String>>()))
+        } else {
+            None
+        };
+        self.files.in_time()?;
+        if self.directories.len() < MOST_LISTED {
+            self.directories.insert(directory.to_owned(), names.clone());
+        }
+        Ok(names)
+    }
+
+    pub(super) fn listed(&mut self, directory: &str) -> Result<Rc<Vec<String>>> {
         let path = self.path(directory);
         if let Some(names) = self.listings.get(&path) {
-            return Ok(std::rc::Rc::clone(names));
+            return Ok(Rc::clone(names));
         }
         let names = match self.files.kind(&path)? {
             Listing::Directory => self.files.names(&path)?,
             Listing::Absent | Listing::File => Vec::new(),
         };
-        let names = std::rc::Rc::new(names);
-        self.listings.insert(path, std::rc::Rc::clone(&names));
+        let names = Rc::new(names);
+        self.listings.insert(path, Rc::clone(&names));
         Ok(names)
     }
 }

@@ -29,10 +29,14 @@ pub(super) struct Job {
 
 impl Make<'_> {
     /// All recipes that making these goals may run, in order.
-    pub(super) fn plan(&mut self, goals: &[String], role: RecipeRole) -> Result<Vec<RecipePart>> {
+    pub(super) fn plan(
+        &mut self,
+        goals: &[String],
+        role: RecipeRole,
+        parts: &mut Vec<RecipePart>,
+    ) -> Result<()> {
         let asked: HashSet<&String> = goals.iter().collect();
         let mut steps: Vec<Step> = goals.iter().rev().map(|goal| visit(goal, None, role)).collect();
-        let mut parts = Vec::new();
         let mut bytes = 0;
         while let Some(step) = steps.pop() {
             self.files.in_time()?;
@@ -53,7 +57,7 @@ impl Make<'_> {
                 }
             }
         }
-        Ok(parts)
+        Ok(())
     }
 
     fn asked_role(&self, role: RecipeRole) -> RecipeRole {

@@ -63,9 +63,23 @@ pub(super) struct Entry {
 pub(super) struct PatternRule {
     pub(super) targets: Vec<Pattern>,
     pub(super) deps: Vec<Dep>,
+    /// Of the names of `deps`.
+    pub(super) patterns: Vec<Pattern>,
     pub(super) commands: Option<Rc<Commands>>,
     /// Written with `::`: its prerequisites must exist already.
     pub(super) terminal: bool,
+}
+
+impl PatternRule {
+    pub(super) fn new(
+        targets: Vec<Pattern>,
+        deps: Vec<Dep>,
+        commands: Option<Rc<Commands>>,
+        terminal: bool,
+    ) -> Rc<Self> {
+        let patterns = deps.iter().map(|dep| Pattern::new(&dep.name)).collect();
+        Rc::new(Self { targets, deps, patterns, commands, terminal })
+    }
 }
 
 #[derive(Default)]
@@ -157,7 +171,7 @@ impl Make<'_> {
             self.cancelled.push((targets.iter().map(Pattern::text).collect(), names_of(&deps)));
             return;
         }
-        self.rules.patterns.push(Rc::new(PatternRule { targets, deps, commands, terminal: double }));
+        self.rules.patterns.push(PatternRule::new(targets, deps, commands, double));
     }
 
     /// Whether the target only tells make how to work. `.PHONY` and the like are no goals of anything.
@@ -224,9 +238,10 @@ impl Make<'_> {
             .into_iter()
             .collect();
         let key = (targets.iter().map(Pattern::text).collect(), names_of(&deps));
-        let again = self.rules.patterns.iter().any(|old| old.targets == targets && names_of(&old.deps) == key.1);
+        let same = |old: &PatternRule| old.targets == targets && old.deps.iter().map(|dep| &dep.name).eq(&key.1);
+        let again = self.rules.patterns.iter().any(|old| same(old));
         if !again && (commands.is_none() || !self.cancelled.contains(&key)) {
-            self.rules.patterns.push(Rc::new(PatternRule { targets, deps, commands, terminal: false }));
+            self.rules.patterns.push(PatternRule::new(targets, deps, commands, false));
         }
     }
 }
