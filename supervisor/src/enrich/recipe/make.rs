@@ -193,11 +193,17 @@ impl<'a> Make<'a> {
         for (name, value) in own {
             variables.set(name, value, false, Origin::Default);
         }
-        variables.set("MAKE_HOST", format!("{}-pc-linux-gnu", std::env::consts::ARCH), false, Origin::Default);
+        variables.set(
+            "MAKE_HOST",
+            format!("{}-pc-linux-gnu", std::env::consts::ARCH),
+            false,
+            Origin::Default,
+        );
         variables.set("MAKE", "$(MAKE_COMMAND)", true, Origin::Default);
         let program = call.words.first().map(|word| unknown::decode(word).0).unwrap_or_default();
         variables.set("MAKE_COMMAND", program, false, Origin::Default);
-        let from_environment = if command.has('e') { Origin::EnvironmentOverride } else { Origin::Environment };
+        let from_environment =
+            if command.has('e') { Origin::EnvironmentOverride } else { Origin::Environment };
         let mut seen = HashSet::new();
         for entry in call.env {
             let (text, _) = unknown::decode(entry);
@@ -207,7 +213,12 @@ impl<'a> Make<'a> {
             }
             variables.inherit(name, value, from_environment);
         }
-        variables.set("MAKELEVEL", variables.get("MAKELEVEL").map_or("0".into(), |level| Rc::clone(&level.value)), false, Origin::File);
+        variables.set(
+            "MAKELEVEL",
+            variables.get("MAKELEVEL").map_or("0".into(), |level| Rc::clone(&level.value)),
+            false,
+            Origin::File,
+        );
         variables.set("CURDIR", self.dir.as_str(), false, Origin::File);
         variables.set("MAKECMDGOALS", command.goals.join(" "), false, Origin::File);
         variables.set("MAKEOVERRIDES", command.overrides.join(" "), true, Origin::Environment);
@@ -259,7 +270,8 @@ impl<'a> Make<'a> {
         let flags = self.expand("$(MAKEFLAGS)")?;
         let mut words = flags.split(' ');
         let letters = words.next().filter(|first| !first.contains('=')).unwrap_or_default();
-        let more = words.filter(|word| word.starts_with('-') && !word.starts_with("--") && !word.contains('='));
+        let more =
+            words.filter(|word| word.starts_with('-') && !word.starts_with("--") && !word.contains('='));
         let without = letters.contains(['r', 'R']) && !letters.starts_with("--")
             || more.into_iter().any(|word| word.starts_with("-r") || word.starts_with("-R"))
             || flags.contains("--no-builtin-rules");
@@ -273,6 +285,8 @@ impl<'a> Make<'a> {
             let goal = self.expand("$(.DEFAULT_GOAL)")?;
             goals.extend(words::words(&goal).map(|goal| words::plain(goal).to_owned()));
         }
+        // What the call names counts as named by a rule.
+        self.rules.mentioned.extend(goals.iter().cloned());
         self.remake()?;
         for goal in &goals {
             self.done.remove(goal);
@@ -319,7 +333,9 @@ impl<'a> Make<'a> {
             } else if made || !parts.is_empty() {
                 self.note(format!("{place} includes {name}, which is made first and not there yet"));
             } else if needed {
-                return Err(format!("{place} includes {name}, which is not there and which no rule makes").into());
+                return Err(
+                    format!("{place} includes {name}, which is not there and which no rule makes").into()
+                );
             }
             self.parts.extend(parts);
             self.read.push(name);
@@ -334,7 +350,8 @@ impl<'a> Make<'a> {
             asked.clone().map(|part| part.body.as_str()).filter(|body| !body.is_empty()).collect();
         let body = body.join("\n");
         let first = asked.clone().next();
-        let file = first.map(|part| part.file.clone()).or_else(|| self.parts.first().map(|part| part.file.clone()));
+        let file =
+            first.map(|part| part.file.clone()).or_else(|| self.parts.first().map(|part| part.file.clone()));
         let line = first.and_then(|part| part.line);
         let mut runs = self.parts;
         runs.extend(parts);

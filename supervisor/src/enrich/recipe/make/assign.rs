@@ -179,7 +179,11 @@ impl Make<'_> {
     ) -> Result<()> {
         let name = &assignment.name;
         let origin = if assignment.modifiers.overrides { Origin::Override } else { Origin::File };
-        if self.variables.get(name).is_some_and(|global| global.origin > origin && global.origin != Origin::Override) {
+        if self
+            .variables
+            .get(name)
+            .is_some_and(|global| global.origin > origin && global.origin != Origin::Override)
+        {
             return Ok(());
         }
         let old = own.get(name).cloned().or_else(|| self.variable(name));

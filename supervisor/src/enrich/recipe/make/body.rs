@@ -69,7 +69,10 @@ impl Make<'_> {
 
     fn shell_is_posix(&mut self) -> Result<bool> {
         let shell = self.expand("$(SHELL)")?;
-        Ok(matches!(super::words::notdir(shell.trim()), "sh" | "bash" | "dash" | "ksh" | "rksh" | "zsh" | "ash"))
+        Ok(matches!(
+            super::words::notdir(shell.trim()),
+            "sh" | "bash" | "dash" | "ksh" | "rksh" | "zsh" | "ash"
+        ))
     }
 
     /// The shell and its flags, when the makefile or the call states one of them.
@@ -102,7 +105,8 @@ impl Make<'_> {
 
     fn reads(&mut self, command: &str) -> Result<()> {
         let line = Some(self.place.line).filter(|line| *line > 0);
-        let again = |part: &RecipePart| part.body == command && *part.file == *self.place.file && part.line == line;
+        let again =
+            |part: &RecipePart| part.body == command && *part.file == *self.place.file && part.line == line;
         if self.parts.iter().any(again) {
             return Ok(());
         }
@@ -128,7 +132,9 @@ impl Make<'_> {
             ["pwd"] | ["pwd", "-P"] => return Ok(Some(self.dir.clone())),
             ["which", program, ..] | ["command", "-v", program, ..] => {
                 let quiet = words.len() < 4 || command.trim_end().ends_with("/dev/null");
-                if !quiet || !program.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.+".contains(&byte)) {
+                if !quiet
+                    || !program.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.+".contains(&byte))
+                {
                     return Ok(None);
                 }
                 let path = self.variables.get("PATH").map(|path| path.value.to_string()).unwrap_or_default();
@@ -148,7 +154,10 @@ impl Make<'_> {
     /// Exported variables are expanded for every recipe, and so are the commands in them.
     pub(super) fn exported_commands(&mut self) -> Result<()> {
         for name in self.variables.exported() {
-            let calls = self.variables.get(&name).is_some_and(|variable| variable.recursive && variable.value.contains('$'));
+            let calls = self
+                .variables
+                .get(&name)
+                .is_some_and(|variable| variable.recursive && variable.value.contains('$'));
             if calls {
                 self.expand(&format!("$({name})"))?;
             }

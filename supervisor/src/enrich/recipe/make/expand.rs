@@ -92,8 +92,9 @@ impl Make<'_> {
     fn reference<'t>(&mut self, out: &mut String, text: &'t str) -> Result<&'t str> {
         let (open, close) = if text.starts_with('(') { (b'(', b')') } else { (b'{', b'}') };
         if let Some((function, arguments)) = functions::called(&text[1..]) {
-            let length = closing(arguments, open, close)
-                .ok_or_else(|| format!("{}: unterminated call to function '{}'", self.place, function.name))?;
+            let length = closing(arguments, open, close).ok_or_else(|| {
+                format!("{}: unterminated call to function '{}'", self.place, function.name)
+            })?;
             self.call_function(out, function, &arguments[..length], open)?;
             return Ok(&arguments[length + 1..]);
         }

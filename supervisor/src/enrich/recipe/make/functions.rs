@@ -169,7 +169,8 @@ impl Make<'_> {
             self.decided(condition);
             return Some(!guess.trim().is_empty());
         }
-        let certain = condition.chars().any(|char| !char.is_whitespace() && !is_unknown(char.encode_utf8(&mut [0; 4])));
+        let certain =
+            condition.chars().any(|char| !char.is_whitespace() && !is_unknown(char.encode_utf8(&mut [0; 4])));
         certain.then_some(true)
     }
 }

@@ -50,9 +50,11 @@ impl Make<'_> {
         }
         let known = suffix_at(name).filter(|at| {
             let suffix = &name[*at..];
-            self.rules.patterns.iter().flat_map(|rule| &rule.targets).any(|target| {
-                target.before.is_empty() && target.after.as_deref() == Some(suffix)
-            })
+            self.rules
+                .patterns
+                .iter()
+                .flat_map(|rule| &rule.targets)
+                .any(|target| target.before.is_empty() && target.after.as_deref() == Some(suffix))
         });
         let beginning = format!("{}.", &name[..known.unwrap_or(name.len())]);
         let (directory, base) = beginning.rsplit_once('/').unwrap_or((".", &beginning));
@@ -138,7 +140,8 @@ impl Make<'_> {
                         continue;
                     }
                     used.push(identity);
-                    let made = chained && used.len() <= LONGEST_CHAIN && self.search(&dep.name, used)?.is_some();
+                    let made =
+                        chained && used.len() <= LONGEST_CHAIN && self.search(&dep.name, used)?.is_some();
                     used.pop();
                     if !made {
                         possible = false;
@@ -212,7 +215,10 @@ impl Make<'_> {
         }
         let general = self.expand("$(VPATH)")?;
         directories.extend(
-            general.split([':', ' ', '\t', '\n']).filter(|directory| !directory.is_empty()).map(str::to_owned),
+            general
+                .split([':', ' ', '\t', '\n'])
+                .filter(|directory| !directory.is_empty())
+                .map(str::to_owned),
         );
         for directory in directories {
             let path = format!("{}/{name}", directory.trim_end_matches('/'));
@@ -232,7 +238,9 @@ fn suffix_to_suffix(rule: &PatternRule, target: &Pattern, name: &str) -> bool {
     let after = target.after.as_deref().unwrap_or_default();
     let suffix = after.is_empty() || after.starts_with('.') && !after[1..].contains('.');
     let built_in = rule.commands.as_ref().is_none_or(|commands| commands.line.is_none());
-    suffix && (rule.terminal && built_in || rule.patterns.iter().any(|dep| dep.has_stem() && dep.before.is_empty()))
+    suffix
+        && (rule.terminal && built_in
+            || rule.patterns.iter().any(|dep| dep.has_stem() && dep.before.is_empty()))
 }
 
 fn match_anything(pattern: &Pattern) -> bool {

@@ -129,7 +129,8 @@ impl Command {
         from_environment: bool,
     ) {
         for (at, letter) in letters.char_indices() {
-            let Some(&(_, names, takes)) = OPTIONS.iter().find(|(own, ..)| *own == letter && letter != '\0') else {
+            let Some(&(_, names, takes)) = OPTIONS.iter().find(|(own, ..)| *own == letter && letter != '\0')
+            else {
                 if !from_environment {
                     self.wrong = Some(format!("invalid option '-{letter}'"));
                 }
@@ -157,7 +158,14 @@ impl Command {
         }
     }
 
-    fn option(&mut self, letter: char, name: &str, takes: Takes, value: Option<&str>, from_environment: bool) {
+    fn option(
+        &mut self,
+        letter: char,
+        name: &str,
+        takes: Takes,
+        value: Option<&str>,
+        from_environment: bool,
+    ) {
         let given = value.map(str::to_owned);
         if takes == Takes::Value && given.is_none() {
             self.wrong = Some(format!("option '--{name}' without its value"));
@@ -213,17 +221,23 @@ impl Command {
     }
 }
 
-fn following<'w>(takes: Takes, rest: &mut std::iter::Peekable<impl Iterator<Item = &'w str>>) -> Option<&'w str> {
+fn following<'w>(
+    takes: Takes,
+    rest: &mut std::iter::Peekable<impl Iterator<Item = &'w str>>,
+) -> Option<&'w str> {
     match takes {
         Takes::Nothing | Takes::Attached => None,
         Takes::Value => rest.next(),
-        Takes::Number => rest.next_if(|word| word.starts_with(|char: char| char.is_ascii_digit() || char == '.')),
+        Takes::Number => {
+            rest.next_if(|word| word.starts_with(|char: char| char.is_ascii_digit() || char == '.'))
+        }
     }
 }
 
 /// A long name, or the beginning of only one option's names.
 fn long_option(given: &str) -> Option<(char, &'static str, Takes)> {
-    let names = OPTIONS.iter().flat_map(|(letter, names, takes)| names.iter().map(|name| (*letter, *name, *takes)));
+    let names =
+        OPTIONS.iter().flat_map(|(letter, names, takes)| names.iter().map(|name| (*letter, *name, *takes)));
     let candidates: Vec<_> = names.filter(|(_, name, _)| name.starts_with(given)).collect();
     if let Some(exact) = candidates.iter().find(|(_, name, _)| *name == given) {
         return Some(*exact);

@@ -105,7 +105,9 @@ impl Make<'_> {
             return Ok(names.clone());
         }
         let names = if self.directories.len() < MOST_LISTED {
-            self.listed(directory).ok().map(|names| Rc::new(names.iter().cloned().collect::<HashSet<String>>()))
+            self.listed(directory)
+                .ok()
+                .map(|names| Rc::new(names.iter().cloned().collect::<HashSet<String>>()))
         } else {
             None
         };

@@ -15,7 +15,12 @@ const MOST_BYTES: usize = 4 << 20;
 
 enum Step {
     /// Find out how a target is made.
-    Visit { name: String, scope: Option<Rc<Scope>>, role: RecipeRole, double: Option<usize> },
+    Visit {
+        name: String,
+        scope: Option<Rc<Scope>>,
+        role: RecipeRole,
+        double: Option<usize>,
+    },
     Run(Box<Job>),
 }
 
@@ -98,7 +103,8 @@ impl Make<'_> {
         let deps = self.later_deps(name, &entry, scope.as_ref())?;
         let needed = if self.remaking { RecipeRole::Reading } else { RecipeRole::Dependency };
         if entry.commands.is_none() && role == RecipeRole::Asked {
-            let (file, line) = entry.place.map_or((self.first_file(), None), |(file, line)| (file, Some(line)));
+            let (file, line) =
+                entry.place.map_or((self.first_file(), None), |(file, line)| (file, Some(line)));
             entry.commands = Some(Rc::new(Commands { file, line, lines: Vec::new() }));
         }
         if let Some(commands) = entry.commands {
@@ -146,7 +152,7 @@ impl Make<'_> {
             || self.on_vpath(name)?.is_some())
     }
 
-    fn own_scope(&mut self, name: &str, outer: Option<Rc<Scope>>) -> Result<Option<Rc<Scope>>> {
+    pub(super) fn own_scope(&mut self, name: &str, outer: Option<Rc<Scope>>) -> Result<Option<Rc<Scope>>> {
         let mut patterns: Vec<_> = self
             .rules
             .pattern_variables
@@ -158,7 +164,8 @@ impl Make<'_> {
         patterns.sort_by_key(|(pattern, _)| pattern.text().len());
         let own = self.rules.variables.get(name).cloned().unwrap_or_default();
         let all: Vec<_> = patterns.into_iter().map(|(_, own)| own).chain(own).collect();
-        if all.is_empty() {
+        let keeps_private = outer.as_ref().is_some_and(|outer| outer.own.values().any(|own| own.private));
+        if all.is_empty() && !keeps_private {
             return Ok(outer);
         }
         let mut scope = Scope::within(outer.clone())?;
@@ -191,7 +198,8 @@ impl Make<'_> {
     }
 
     pub(super) fn second_expansion(&mut self, text: &str, target: &str, stem: &str) -> Result<Vec<String>> {
-        let automatic = Automatic { target: target.to_owned(), stem: stem.to_owned(), ..Automatic::default() };
+        let automatic =
+            Automatic { target: target.to_owned(), stem: stem.to_owned(), ..Automatic::default() };
         let before = self.automatic.replace(Rc::new(automatic));
         let expanded = self.expand(text)?;
         self.automatic = before;
@@ -221,7 +229,8 @@ impl Make<'_> {
 
     /// `$*` of an explicit rule: the name without a suffix that make knows.
     fn stem_by_suffix(&self, name: &str) -> String {
-        let known = suffix_at(name).filter(|at| self.rules.suffixes.iter().any(|suffix| suffix == &name[*at..]));
+        let known =
+            suffix_at(name).filter(|at| self.rules.suffixes.iter().any(|suffix| suffix == &name[*at..]));
         known.map_or_else(String::new, |at| name[..at].to_owned())
     }
 
@@ -238,7 +247,8 @@ impl Make<'_> {
             }
             return Ok(name.to_owned());
         }
-        let made = self.rules.entries.get(name).is_some_and(|all| all.iter().any(|one| one.commands.is_some()));
+        let made =
+            self.rules.entries.get(name).is_some_and(|all| all.iter().any(|one| one.commands.is_some()));
         if made || self.rules.phony.contains(name) || self.exists(name)? {
             return Ok(name.to_owned());
         }

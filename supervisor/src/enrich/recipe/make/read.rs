@@ -47,7 +47,7 @@ impl Make<'_> {
         let text = if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text };
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
         let list = self.variables.get("MAKEFILE_LIST").map(|list| format!("{} {name}", list.value));
-        self.variables.set("MAKEFILE_LIST", list.unwrap_or_else(|| format!(" {name}")), false, Origin::File);
+        self.variables.set("MAKEFILE_LIST", list.unwrap_or_else(|| name.to_owned()), false, Origin::File);
         self.read.push(plain(name).to_owned());
         let place = Place { file: canonical, shown: name.into(), line: 1 };
         let outer = std::mem::replace(&mut self.place, place);

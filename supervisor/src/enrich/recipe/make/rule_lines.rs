@@ -143,23 +143,24 @@ impl Make<'_> {
 
     fn own_variable(&mut self, targets: &[String], mut assignment: Assignment) -> Result<()> {
         assignment.name = self.expand(&assignment.name)?.trim().to_owned();
-        match assignment.op {
-            Op::Simple | Op::Immediate => {
-                assignment.value = self.expand(&assignment.value)?.replace('$', "$$");
-            }
-            Op::Shell => {
-                let command = self.expand(&assignment.value)?;
-                assignment.value = self.shell_text(&command)?;
-                assignment.op = Op::Simple;
-            }
-            Op::Recursive | Op::Conditional | Op::Append => {}
+        if assignment.op == Op::Shell {
+            let command = self.expand(&assignment.value)?;
+            assignment.value = self.shell_text(&command)?;
+            assignment.op = Op::Simple;
         }
         if let Some(so) = assignment.modifiers.export {
             self.variables.export(&assignment.name, so);
         }
         for target in targets {
+            let mut assignment = assignment.clone();
+            if matches!(assignment.op, Op::Simple | Op::Immediate) {
+                // At once, and with what the target has been given so far.
+                self.scope = self.own_scope(target, None)?;
+                assignment.value = self.expand(&assignment.value)?.replace('$', "$$");
+                self.scope = None;
+            }
             let pattern = Pattern::new(target);
-            let own = OwnVariable { assignment: assignment.clone() };
+            let own = OwnVariable { assignment };
             if pattern.has_stem() {
                 self.rules.pattern_variables.push((pattern, own));
             } else {

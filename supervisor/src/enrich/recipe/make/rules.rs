@@ -98,7 +98,12 @@ pub(super) struct Rules {
 }
 
 impl Make<'_> {
-    pub(super) fn record(&mut self, rule: Header, commands: Option<Rc<Commands>>, place: &Place) -> Result<()> {
+    pub(super) fn record(
+        &mut self,
+        rule: Header,
+        commands: Option<Rc<Commands>>,
+        place: &Place,
+    ) -> Result<()> {
         let Header { targets, deps, shape, double, grouped } = rule;
         if matches!(shape, Shape::Pattern) {
             self.default_goal(&[]);
@@ -118,7 +123,8 @@ impl Make<'_> {
                 continue;
             }
             let place = Some((Rc::clone(&place.file), place.line));
-            let mut entry = Entry { deps: deps.clone(), commands: commands.clone(), place, ..Entry::default() };
+            let mut entry =
+                Entry { deps: deps.clone(), commands: commands.clone(), place, ..Entry::default() };
             if let Shape::Static(pattern) = &shape {
                 let Some(stem) = pattern.stem(target) else { continue };
                 for dep in &mut entry.deps {
@@ -160,10 +166,17 @@ impl Make<'_> {
         }
     }
 
-    fn record_pattern(&mut self, targets: &[String], deps: Vec<Dep>, commands: Option<Rc<Commands>>, double: bool) {
+    fn record_pattern(
+        &mut self,
+        targets: &[String],
+        deps: Vec<Dep>,
+        commands: Option<Rc<Commands>>,
+        double: bool,
+    ) {
         let targets: Vec<Pattern> = targets.iter().map(|target| Pattern::new(target)).collect();
         let same = |old: &PatternRule| {
-            old.targets == targets && old.deps.iter().map(|dep| &dep.name).eq(deps.iter().map(|dep| &dep.name))
+            old.targets == targets
+                && old.deps.iter().map(|dep| &dep.name).eq(deps.iter().map(|dep| &dep.name))
         };
         self.rules.patterns.retain(|old| !same(old));
         if commands.is_none() {
@@ -184,8 +197,16 @@ impl Make<'_> {
             ".POSIX" => self.rules.posix = true,
             ".SECONDEXPANSION" => self.rules.second_expansion = true,
             ".EXPORT_ALL_VARIABLES" => self.variables.export_all = true,
-            ".PRECIOUS" | ".SECONDARY" | ".INTERMEDIATE" | ".DELETE_ON_ERROR" | ".IGNORE" | ".SILENT"
-            | ".NOTPARALLEL" | ".LOW_RESOLUTION_TIME" | ".NOTINTERMEDIATE" | ".WAIT" => {}
+            ".PRECIOUS"
+            | ".SECONDARY"
+            | ".INTERMEDIATE"
+            | ".DELETE_ON_ERROR"
+            | ".IGNORE"
+            | ".SILENT"
+            | ".NOTPARALLEL"
+            | ".LOW_RESOLUTION_TIME"
+            | ".NOTINTERMEDIATE"
+            | ".WAIT" => {}
             _ => return false,
         }
         true
@@ -238,7 +259,8 @@ impl Make<'_> {
             .into_iter()
             .collect();
         let key = (targets.iter().map(Pattern::text).collect(), names_of(&deps));
-        let same = |old: &PatternRule| old.targets == targets && old.deps.iter().map(|dep| &dep.name).eq(&key.1);
+        let same =
+            |old: &PatternRule| old.targets == targets && old.deps.iter().map(|dep| &dep.name).eq(&key.1);
         let again = self.rules.patterns.iter().any(|old| same(old));
         if !again && (commands.is_none() || !self.cancelled.contains(&key)) {
             self.rules.patterns.push(PatternRule::new(targets, deps, commands, false));

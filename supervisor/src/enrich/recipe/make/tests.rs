@@ -1,9 +1,17 @@
 //! Tests of this tool, by part. The real make is asked for what it would run, in a directory of its own.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
+mod calls;
 mod disk;
+mod hostile;
+mod incomplete;
+mod projects;
+mod real;
 
+use std::fs;
 use std::path::Path;
+
+use tempfile::TempDir;
 
 use super::super::{Call, Reader, Unresolved};
 use crate::event::{Recipe, RecipeRole};
@@ -18,31 +26,30 @@ fn ask(dir: &Path, words: &[&str], env: &[&str]) -> Result<Option<Recipe>, Unres
     super::resolve(&Call { words: &words, cwd, env: &env, files: Reader::patient(&disk) })
 }
 
+/// A directory with these files; a name that ends in a slash is a directory.
+fn tree(files: &[(&str, &str)]) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if name.ends_with('/') {
+            fs::create_dir_all(path).unwrap();
+        } else {
+            fs::write(path, text).unwrap();
+        }
+    }
+    dir
+}
+
+/// The recipe for words, of one makefile.
+fn of(makefile: &str, words: &[&str]) -> Recipe {
+    let dir = tree(&[("Makefile", makefile)]);
+    ask(dir.path(), words, &[]).unwrap().unwrap()
+}
+
 /// All that runs for goals, without what runs while files are read.
 fn text(recipe: &Recipe) -> String {
     let parts = recipe.runs.iter().filter(|part| part.role != RecipeRole::Reading);
     let bodies: Vec<&str> = parts.map(|part| part.body.as_str()).filter(|body| !body.is_empty()).collect();
     bodies.join("\n")
-}
-
-#[test]
-#[ignore]
-fn scratch() {
-    let dir = std::env::var("MK_DIR").unwrap();
-    let goals = std::env::var("MK_GOALS").unwrap();
-    let words: Vec<&str> = goals.split_whitespace().collect();
-    let path = std::env::var("PATH").unwrap();
-    let start = std::time::Instant::now();
-    let got = ask(Path::new(&dir), &words, &[&format!("PATH={path}"), "HOME=/root", "LANG=C.UTF-8"]);
-    eprintln!("TOOK {:?}", start.elapsed());
-    match got {
-        Ok(Some(recipe)) => {
-            if std::env::var("MK_FULL").is_ok() {
-                eprintln!("{recipe:#?}");
-            }
-            eprintln!("NOTE {:?}", recipe.note);
-            println!("=====BEGIN\n{}\n=====END", text(&recipe));
-        }
-        other => eprintln!("NOTE {other:?}"),
-    }
 }

@@ -1,6 +1,6 @@
 //! The functions of text and names: their arguments are expanded and known.
 
-use super::words::{Pattern, self, words};
+use super::words::{self, Pattern, words};
 use super::{Make, Result};
 
 fn mapped(make: &Make<'_>, list: &str, map: impl Fn(&str) -> Option<String>) -> Result<String> {
@@ -63,7 +63,8 @@ pub(super) fn strip(make: &mut Make<'_>, given: &[String]) -> Result<String> {
 fn chosen(make: &Make<'_>, given: &[String], wanted: bool) -> Result<String> {
     let patterns: Vec<Pattern> = words(&given[0]).map(Pattern::new).collect();
     let (exact, open): (Vec<_>, Vec<_>) = patterns.into_iter().partition(|pattern| !pattern.has_stem());
-    let exact: std::collections::HashSet<&str> = exact.iter().map(|pattern| pattern.before.as_str()).collect();
+    let exact: std::collections::HashSet<&str> =
+        exact.iter().map(|pattern| pattern.before.as_str()).collect();
     mapped(make, &given[1], |word| {
         let matches = exact.contains(word) || open.iter().any(|pattern| pattern.stem(word).is_some());
         (matches == wanted).then(|| word.to_owned())

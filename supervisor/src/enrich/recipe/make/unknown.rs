@@ -91,8 +91,10 @@ pub(super) fn common(command: &str) -> Option<String> {
     let inner = command.strip_prefix("sh -c '").and_then(|rest| rest.strip_suffix('\''));
     let command = inner.unwrap_or(command);
     let command = command.split("||").next().unwrap_or(command).trim();
-    let command = command.strip_suffix("2>/dev/null").or(command.strip_suffix("2> /dev/null")).unwrap_or(command);
-    let (command, filter) = command.split_once('|').map_or((command, None), |(left, right)| (left, Some(right)));
+    let command =
+        command.strip_suffix("2>/dev/null").or(command.strip_suffix("2> /dev/null")).unwrap_or(command);
+    let (command, filter) =
+        command.split_once('|').map_or((command, None), |(left, right)| (left, Some(right)));
     let words: Vec<&str> = command.split_ascii_whitespace().collect();
     let printed = match words.as_slice() {
         ["uname"] | ["uname", "-s"] => "Linux",
@@ -103,8 +105,13 @@ pub(super) fn common(command: &str) -> Option<String> {
     match filter.map(str::trim) {
         None => Some(printed.to_owned()),
         Some(
-            "tr A-Z a-z" | "tr '[A-Z]' '[a-z]'" | "tr '[:upper:]' '[:lower:]'" | "tr [:upper:] [:lower:]"
-            | "tr \"[:upper:]\" \"[:lower:]\"" | "tr [A-Z] [a-z]" | "tr 'A-Z' 'a-z'",
+            "tr A-Z a-z"
+            | "tr '[A-Z]' '[a-z]'"
+            | "tr '[:upper:]' '[:lower:]'"
+            | "tr [:upper:] [:lower:]"
+            | "tr \"[:upper:]\" \"[:lower:]\""
+            | "tr [A-Z] [a-z]"
+            | "tr 'A-Z' 'a-z'",
         ) => Some(printed.to_ascii_lowercase()),
         Some(_) => None,
     }

@@ -1,6 +1,7 @@
 //! Real files, for tests that ask the real make as well.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::enrich::{FileText, Files, Listing};
@@ -21,9 +22,10 @@ impl Files for Disk<'_> {
         if !path.is_file() {
             return Err("not a regular file".into());
         }
-        let mut bytes = fs::read(&path).map_err(|error| error.to_string())?;
-        let size = bytes.len() as u64;
-        bytes.truncate(limit);
+        let file = fs::File::open(&path).map_err(|error| error.to_string())?;
+        let size = file.metadata().map_err(|error| error.to_string())?.len();
+        let mut bytes = Vec::new();
+        file.take(limit as u64).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         Ok(FileText { path: path.display().to_string(), size, bytes })
     }
 
