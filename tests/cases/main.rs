@@ -18,6 +18,7 @@ mod observers;
 mod policy_hooks;
 mod presets;
 mod races;
+mod recipes_make;
 mod script_bodies;
 mod scripts;
 mod terminal;

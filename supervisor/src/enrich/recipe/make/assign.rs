@@ -43,20 +43,21 @@ pub(super) enum Statement {
     Undefine(String, Modifiers),
 }
 
+const OPS: &[(&str, Op)] = &[
+    (":::=", Op::Immediate),
+    ("::=", Op::Simple),
+    (":=", Op::Simple),
+    ("+=", Op::Append),
+    ("?=", Op::Conditional),
+    ("!=", Op::Shell),
+    ("=", Op::Recursive),
+];
+
 /// `NAME OP VALUE` without modifiers.
 pub(super) fn plain(line: &str) -> Option<(&str, Op, &str)> {
     let line = line.trim_start_matches([' ', '\t']);
     let at = find_outside(line, b" \t=:+?!#")?;
     let (name, rest) = (&line[..at], line[at..].trim_start_matches([' ', '\t']));
-    const OPS: &[(&str, Op)] = &[
-        (":::=", Op::Immediate),
-        ("::=", Op::Simple),
-        (":=", Op::Simple),
-        ("+=", Op::Append),
-        ("?=", Op::Conditional),
-        ("!=", Op::Shell),
-        ("=", Op::Recursive),
-    ];
     if let Some((sign, op)) = OPS.iter().find(|(sign, _)| rest.starts_with(sign)) {
         return (!name.is_empty()).then(|| (name, *op, rest[sign.len()..].trim_start_matches([' ', '\t'])));
     }

@@ -291,7 +291,7 @@ fn call(make: &mut Make<'_>, out: &mut String, arguments: &[&str]) -> Result<()>
     }
     let name = values[0].trim().to_owned();
     if let Some(function) = named(&name) {
-        let given: Vec<String> = values[1..].iter().map(|value| value.to_string()).collect();
+        let given: Vec<String> = values[1..].iter().map(ToString::to_string).collect();
         return if let Lazy(run) = function.kind {
             // Expanded once already: what is left of `$` is text.
             let quoted: Vec<String> = given.iter().map(|value| value.replace('$', "$$")).collect();

@@ -39,7 +39,10 @@ impl Make<'_> {
     /// Most makefiles have rules from suffix to suffix only: what they make of `NAME` begins with a file or target
     /// `NAME.…`. Where there is none, the search through all chains of them is spared.
     fn cannot_be_made(&mut self, name: &str) -> Result<bool> {
-        if name.ends_with(".out") || !self.vpaths.is_empty() || self.variables.get("VPATH").is_some() {
+        if suffix_at(name).is_some_and(|at| &name[at..] == ".out")
+            || !self.vpaths.is_empty()
+            || self.variables.get("VPATH").is_some()
+        {
             return Ok(false);
         }
         let unusual = self.rules.patterns.iter().any(|rule| {
@@ -149,23 +152,13 @@ impl Make<'_> {
                     }
                 }
                 if possible {
-                    return Ok(Some(self.found(candidate, deps)));
+                    return Ok(Some(found(candidate, deps)));
                 }
             }
         }
         // Found out on the way down a chain, where some rules were in use: as make, not tried again.
         self.impossible.insert(name.to_owned());
         Ok(None)
-    }
-
-    fn found(&self, candidate: &Candidate, deps: Vec<Dep>) -> Found {
-        let Candidate { rule, stem, directory, .. } = candidate;
-        let siblings = if rule.targets.len() > 1 {
-            rule.targets.iter().map(|target| format!("{directory}{}", target.fill(stem))).collect()
-        } else {
-            Vec::new()
-        };
-        Found { deps, commands: rule.commands.clone(), stem: format!("{directory}{stem}"), siblings }
     }
 
     fn prerequisites(&mut self, candidate: &Candidate, name: &str) -> Result<Vec<Dep>> {
@@ -245,4 +238,14 @@ fn suffix_to_suffix(rule: &PatternRule, target: &Pattern, name: &str) -> bool {
 
 fn match_anything(pattern: &Pattern) -> bool {
     pattern.before.is_empty() && pattern.after.as_deref() == Some("")
+}
+
+fn found(candidate: &Candidate, deps: Vec<Dep>) -> Found {
+    let Candidate { rule, stem, directory, .. } = candidate;
+    let siblings = if rule.targets.len() > 1 {
+        rule.targets.iter().map(|target| format!("{directory}{}", target.fill(stem))).collect()
+    } else {
+        Vec::new()
+    };
+    Found { deps, commands: rule.commands.clone(), stem: format!("{directory}{stem}"), siblings }
 }

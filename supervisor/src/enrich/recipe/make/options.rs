@@ -171,20 +171,19 @@ impl Command {
             self.wrong = Some(format!("option '--{name}' without its value"));
         }
         match letter {
-            'C' | 'f' | 'o' | 'W' if from_environment => {}
+            'C' | 'f' | 'o' if from_environment => {}
             'C' => self.directories.extend(given),
             'f' => self.files.extend(given),
             'o' => self.old.extend(given.map(|name| plain(&name).to_owned())),
             'I' => self.include_directories.extend(given),
             'E' => self.evaluated.extend(given),
             'h' | 'v' => self.only_tells |= !from_environment || letter == 'v',
-            'W' => {}
             '\0' => {
                 let value = given.map(|value| format!("={value}")).unwrap_or_default();
                 self.long_flags.push(format!("--{name}{value}"));
             }
             'j' | 'l' | 'O' => self.long_flags.push(format!("-{letter}{}", given.unwrap_or_default())),
-            'b' | 'm' => {}
+            'W' | 'b' | 'm' => {}
             letter if self.flags.contains(letter) => {}
             letter => self.flags.push(letter),
         }

@@ -142,7 +142,8 @@ impl Make<'_> {
     }
 
     fn own_variable(&mut self, targets: &[String], mut assignment: Assignment) -> Result<()> {
-        assignment.name = self.expand(&assignment.name)?.trim().to_owned();
+        let name = self.expand(&assignment.name)?;
+        name.trim().clone_into(&mut assignment.name);
         if assignment.op == Op::Shell {
             let command = self.expand(&assignment.value)?;
             assignment.value = self.shell_text(&command)?;

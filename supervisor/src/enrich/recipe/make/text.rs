@@ -1,4 +1,5 @@
 //! The functions of text and names: their arguments are expanded and known.
+#![expect(clippy::unnecessary_wraps, reason = "one table holds them all, and most can fail")]
 
 use super::words::{self, Pattern, words};
 use super::{Make, Result};

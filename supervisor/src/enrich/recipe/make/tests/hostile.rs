@@ -29,7 +29,7 @@ fn strictly(dir: &Path, words: &'static [&'static str]) -> Result<Option<Recipe>
 #[test]
 fn no_makefile_hurts() {
     let deep = format!("all:\n\techo {}x{}\n", "$(if y,".repeat(50_000), ")".repeat(50_000));
-    let calls = format!("f = $(call f,$(1)$(1))\nall:\n\techo $(call f,x)\n");
+    let calls = "f = $(call f,$(1)$(1))\nall:\n\techo $(call f,x)\n";
     let mut doubling = "A0 := xxxxxxxxxxxxxxxx\n".to_owned();
     let mut lazy = "A0 = xxxxxxxxxxxxxxxx\n".to_owned();
     let mut chain = String::new();
@@ -53,7 +53,7 @@ fn no_makefile_hurts() {
     let loops = "L := 1 2 3 4 5 6 7 8 9 0\nall:\n\techo $(foreach a,$L,$(foreach b,$L,$(foreach c,$L,$(foreach d,$L,$(foreach e,$L,$(foreach f,$L,$(foreach g,$L,$(foreach h,$L,x))))))))\n";
     let texts = [
         deep.as_str(),
-        &calls,
+        calls,
         &doubling,
         &lazy,
         &chain,
