@@ -234,17 +234,31 @@ impl Make<'_> {
         }
         let built_in = if with_built_in { builtin::suffix_rules() } else { HashMap::new() };
         let suffixes = self.rules.suffixes.clone();
-        let rule = |name: &str| written.get(name).or_else(|| built_in.get(name)).cloned();
-        for suffix in &suffixes {
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (at, suffix) in suffixes.iter().enumerate() {
+            places.entry(suffix).or_insert(at);
+        }
+        // By source, then by target with none before all: the order in which make makes them.
+        let mut found: Vec<(usize, Option<usize>, Rc<Commands>)> = Vec::new();
+        let unwritten = built_in.iter().filter(|(name, _)| !written.contains_key(*name));
+        for (name, commands) in written.iter().chain(unwritten) {
+            if let Some(source) = places.get(name.as_str()) {
+                found.push((*source, None, Rc::clone(commands)));
+            }
+            for (at, _) in name.char_indices().skip(1) {
+                if let (Some(source), Some(target)) = (places.get(&name[..at]), places.get(&name[at..])) {
+                    found.push((*source, Some(*target), Rc::clone(commands)));
+                }
+            }
+        }
+        found.sort_by_key(|(source, target, _)| (*source, *target));
+        let mut found = found.into_iter().peekable();
+        for (at, suffix) in suffixes.iter().enumerate() {
             // Without a recipe it only keeps match-anything rules from names with this suffix.
             self.add_suffix_rule(suffix, None, None);
-            if let Some(commands) = rule(suffix) {
-                self.add_suffix_rule("", Some(suffix), Some(commands));
-            }
-            for target in &suffixes {
-                if let Some(commands) = rule(&format!("{suffix}{target}")) {
-                    self.add_suffix_rule(target, Some(suffix), Some(commands));
-                }
+            while let Some((_, target, commands)) = found.next_if(|(source, ..)| *source == at) {
+                let target = target.map_or("", |target| suffixes[target].as_str());
+                self.add_suffix_rule(target, Some(suffix), Some(commands));
             }
         }
         if with_built_in {

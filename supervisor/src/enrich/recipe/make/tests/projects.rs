@@ -218,7 +218,7 @@ fn an_outside_kernel_module() {
     same(
         &[(
             "Makefile",
-            r#"
+            r"
 ifneq ($(KERNELRELEASE),)
 obj-m := hello.o
 hello-y := main.o util.o
@@ -234,7 +234,7 @@ clean:
 .PHONY: default clean
 KMAKE = kmake
 endif
-"#,
+",
         )],
         &["default", "clean"],
     );

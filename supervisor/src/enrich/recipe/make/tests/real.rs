@@ -87,7 +87,7 @@ fn functions_give_what_make_gives() {
             ("src/y.h", ""),
             (
                 "Makefile",
-                r#"
+                r"
 L := foo.c bar.c src/baz.o /abs/d.e/f plain .hidden
 comma := ,
 swap = $2 $1
@@ -108,7 +108,7 @@ all:
 	: $(value swap) $(origin L) $(origin CC) $(origin none) $(origin @) $(flavor L) $(flavor swap) $(flavor none)
 	: $(made) $(var_1)$(var_2) $(subst $(comma), ,a,b) $(patsubst %,'%',a b) $(call subst,a,b,aa) $(realpath a.c none)
 	: $(patsubst a%b,%,a1b a2c) $(patsubst x\%,y,x% xz) $(filter-out a%,ab ba) ${subst (,[,(}
-"#,
+",
             ),
         ],
         &["all"],
