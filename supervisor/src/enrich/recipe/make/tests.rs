@@ -5,6 +5,7 @@ mod calls;
 mod disk;
 mod hostile;
 mod incomplete;
+mod packages;
 mod projects;
 mod real;
 
