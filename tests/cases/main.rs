@@ -19,6 +19,7 @@ mod policy_hooks;
 mod presets;
 mod races;
 mod recipes_just;
+mod recipes_make;
 mod recipes_npm;
 mod runners;
 mod script_bodies;
