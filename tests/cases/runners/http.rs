@@ -1,3 +1,5 @@
+//! Endpoints on loopback, served by the test itself.
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 

@@ -1,3 +1,5 @@
+//! Services: what they may answer, how long one process lives, what its crash means.
+
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
