@@ -1,0 +1,158 @@
+//! What is booted and what runs there: each boot is a command line of the kernel and a list of jobs.
+
+use shellgate_guest::{Job, Prepare};
+
+use super::image::{FOLDER, test_program};
+
+/// Modules without bpf, and with it. Which the stock command line has differs from kernel to kernel.
+const MODULES: &str = "lsm=landlock,lockdown,yama,integrity,apparmor";
+
+#[derive(Debug, Clone)]
+pub(crate) struct Boot {
+    pub(crate) name: &'static str,
+    /// For the kernel's command line.
+    pub(crate) append: String,
+    pub(crate) disk_mib: u64,
+    pub(crate) jobs: Vec<Job>,
+}
+
+/// How much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// One boot, minutes at most, for every change.
+    Short,
+    /// All of it.
+    Full,
+}
+
+/// Cases that stand for the rest where time is short: gate, seal, outcome, bypass.
+const SHORT_CASES: &[&str] = &[
+    "failing_execs::",
+    "races::an_argument_rewritten",
+    "callers::",
+    "hook_answers::native",
+];
+
+pub(crate) fn boots(length: Length) -> Vec<Boot> {
+    let with_bpf = format!("{MODULES},bpf");
+    match length {
+        Length::Short => vec![boot("short", &with_bpf, 0, vec![
+            doctor(),
+            seal(),
+            kernels("kernels", &[]).without(&["swap"]),
+            tests("cases", "cases", SHORT_CASES),
+        ])],
+        Length::Full => vec![
+            boot("stock", "", 512, vec![
+                doctor(),
+                seal(),
+                tests("cases", "cases", &[]),
+                tests("race", "race", &[]).alone(900),
+                kernels("kernels", &[]).without(&["guards::"]),
+                swapped(),
+            ]),
+            boot("lsm with bpf", &with_bpf, 0, vec![
+                doctor(),
+                seal(),
+                kernels("kernels", &["guards::", "levels::"]),
+                tests("race", "race", &[]).alone(900),
+            ]),
+            boot("lsm without bpf", MODULES, 0, vec![
+                doctor(),
+                seal(),
+                kernels("kernels", &["guards::", "levels::"]),
+            ]),
+            boot("lockdown", &format!("{with_bpf} lockdown=integrity"), 0, vec![
+                doctor(),
+                seal(),
+                kernels("kernels", &["guards::", "levels::"]),
+                tests("cases", "cases", SHORT_CASES),
+            ]),
+        ],
+    }
+}
+
+fn boot(name: &'static str, append: &str, disk_mib: u64, jobs: Vec<Job>) -> Boot {
+    Boot { name, append: append.to_owned(), disk_mib, jobs }
+}
+
+/// Says what this kernel allows; its output becomes the table of kernels.
+fn doctor() -> Job {
+    Job {
+        name: "doctor".into(),
+        words: vec![format!("{FOLDER}/shellgate"), "doctor".into(), "--json".into()],
+        limit: 120,
+        ..Job::default()
+    }
+}
+
+/// The seal's own unit tests.
+fn seal() -> Job {
+    tests("seal", "shellgate", &["seal::"])
+}
+
+fn kernels(name: &str, only: &[&str]) -> Job {
+    tests(name, "kernels", only).alone(300)
+}
+
+/// Argument pages that went to the swap area. The memory controller of cgroup v1 bounds one process at a time.
+fn swapped() -> Job {
+    let mut job = tests("swap", "shellgate", &["argv_that_is_swapped_out"]).alone(900);
+    job.ignored = vec!["argv_that_is_swapped_out".into()];
+    job.prepare = vec![
+        Prepare::Swap { mib: 512 },
+        Prepare::Mount { kind: "cgroup".into(), on: "/tmp/cgroup-memory".into(), data: "memory".into() },
+    ];
+    job
+}
+
+/// Tests of a test program, two at once.
+fn tests(name: &str, program: &str, only: &[&str]) -> Job {
+    let env = [
+        ("SHELLGATE_BIN", format!("{FOLDER}/shellgate")),
+        ("SHELLGATE_PROGRAMS", format!("{FOLDER}/programs")),
+        ("SHELLGATE_GUEST", "1".to_owned()),
+    ];
+    Job {
+        name: name.into(),
+        words: vec![test_program(program)],
+        env: env.map(|(name, value)| (name.to_owned(), value)).into(),
+        at_once: 2,
+        only: only.iter().map(ToString::to_string).collect(),
+        limit: 300,
+        ..Job::default()
+    }
+}
+
+trait Change: Sized {
+    /// One test at a time, each with so many seconds.
+    fn alone(self, limit: u64) -> Self;
+    fn without(self, names: &[&str]) -> Self;
+}
+
+impl Change for Job {
+    fn alone(mut self, limit: u64) -> Self {
+        self.at_once = 1;
+        self.limit = limit;
+        self
+    }
+
+    fn without(mut self, names: &[&str]) -> Self {
+        self.without = names.iter().map(ToString::to_string).collect();
+        self
+    }
+}
+
+/// Only tests whose name contains the filter; programs that are no tests stay. A boot may be left with nothing.
+pub(crate) fn filtered(mut boots: Vec<Boot>, filter: &str) -> Vec<Boot> {
+    for boot in &mut boots {
+        for job in boot.jobs.iter_mut().filter(|job| job.at_once > 0) {
+            job.only.retain(|only| only.contains(filter) || filter.contains(only.as_str()));
+            if job.only.is_empty() || job.only.iter().any(|only| filter.contains(only.as_str())) {
+                job.only = vec![filter.to_owned()];
+            }
+            job.may_be_empty = true;
+        }
+    }
+    boots
+}
