@@ -11,12 +11,14 @@ use crate::process::{must, stdout};
 use crate::setup::has;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// Test programs that travel into the guest.
+const WANTED: [&str; 4] = ["unit", "cases", "race", "kernels"];
 
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) shellgate: PathBuf,
     pub(crate) init: PathBuf,
-    /// Test programs by the name of their target: `shellgate` has the product's unit tests.
+    /// Test programs by the name of their target; `unit` has the product's unit tests.
     pub(crate) tests: Vec<(String, PathBuf)>,
     /// Compiled from `tests/programs`.
     pub(crate) programs: Vec<PathBuf>,
@@ -33,12 +35,12 @@ pub(crate) fn build(root: &Path, cache: &Path, release: bool) -> Result<Built> {
     let (_, shellgate) = product.into_iter().find(|(name, _)| name == "shellgate").context("no shellgate")?;
     let test = ["test", "--no-run", "--package", "shellgate", "--lib", "--package", "shellgate-tests", "--tests"];
     let tests = executables(&cargo(&test)?);
-    for name in ["shellgate", "cases", "race", "kernels"] {
+    for name in WANTED {
         ensure!(tests.iter().any(|(built, _)| built == name), "cargo has built no test program {name}");
     }
     let stripped = cache.join("stripped");
     fs::create_dir_all(&stripped).with_context(|| format!("cannot create {}", stripped.display()))?;
-    let tests = tests.into_iter().filter(|(name, _)| name != "shellgate_tests");
+    let tests = tests.into_iter().filter(|(name, _)| WANTED.contains(&name.as_str()));
     let tests = tests.map(|(name, path)| Ok((name, strip(&path, &stripped)?))).collect::<Result<_>>()?;
     Ok(Built { shellgate: strip(&shellgate, &stripped)?, init: init(root)?, tests, programs: programs(root)? })
 }
@@ -53,12 +55,14 @@ fn init(root: &Path) -> Result<PathBuf> {
     found.map(|(_, path)| path).context("cargo has built no shellgate-guest")
 }
 
-/// Executables by the name of their target, as cargo's messages have them.
+/// Executables by the name of their target, as cargo's messages have them. The product's library, built as a test
+/// program, is `unit`; the harness's own has no tests.
 fn executables(messages: &str) -> Vec<(String, PathBuf)> {
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let found = messages.filter_map(|message| {
-        let name = message["target"]["name"].as_str()?.to_owned();
-        Some((name, PathBuf::from(message["executable"].as_str()?)))
+        let (kind, name) = (message["target"]["kind"][0].as_str()?, message["target"]["name"].as_str()?);
+        let name = if (kind, name) == ("lib", "shellgate") { "unit" } else { name };
+        Some((name.to_owned(), PathBuf::from(message["executable"].as_str()?)))
     });
     found.collect()
 }
@@ -99,8 +103,14 @@ mod tests {
 
     #[test]
     fn executables_are_known_by_the_name_of_their_target() {
-        let messages = "{\"target\":{\"name\":\"cases\"},\"executable\":\"/t/cases-1\"}\n\
-                        {\"target\":{\"name\":\"libc\"},\"executable\":null}\nnot json";
-        assert_eq!(executables(messages), [("cases".to_owned(), PathBuf::from("/t/cases-1"))]);
+        let message = |kind: &str, name: &str, executable: &str| {
+            format!("{{\"target\":{{\"kind\":[\"{kind}\"],\"name\":\"{name}\"}},\"executable\":{executable}}}\n")
+        };
+        let messages = message("test", "cases", "\"/t/cases-1\"")
+            + &message("lib", "shellgate", "\"/t/shellgate-1\"")
+            + &message("lib", "libc", "null")
+            + "not json";
+        let expected = [("cases", "/t/cases-1"), ("unit", "/t/shellgate-1")];
+        assert_eq!(executables(&messages), expected.map(|(name, path)| (name.to_owned(), PathBuf::from(path))));
     }
 }
