@@ -49,7 +49,10 @@ fn root_in_the_tree_cannot_kill_its_supervisor_or_gains_nothing_by_it() {
 fn root_in_the_tree_cannot_stop_its_supervisor_where_a_guard_holds() {
     need!(guest, ebpf);
     if !bpf_is_a_module() {
-        return shellgate_tests::skip("guest", "no LSM guard here: bpf is not among the active security modules");
+        return shellgate_tests::skip(
+            "guest",
+            "no LSM guard here: bpf is not among the active security modules",
+        );
     }
     let line = format!("{SUPERVISOR} kill -STOP $supervisor 2>&1; kill -0 $supervisor && /bin/echo lives");
     let ran = Gate::open().options(["--require-seal", "ebpf"]).bash(&line);
@@ -61,9 +64,14 @@ fn root_in_the_tree_cannot_stop_its_supervisor_where_a_guard_holds() {
 fn root_in_the_tree_reads_nothing_of_its_supervisor_where_a_guard_holds() {
     need!(guest, ebpf);
     if !bpf_is_a_module() {
-        return shellgate_tests::skip("guest", "no LSM guard here: bpf is not among the active security modules");
+        return shellgate_tests::skip(
+            "guest",
+            "no LSM guard here: bpf is not among the active security modules",
+        );
     }
-    let line = format!("{SUPERVISOR} cat /proc/$supervisor/environ; cat /proc/$supervisor/maps; readlink /proc/$supervisor/exe");
+    let line = format!(
+        "{SUPERVISOR} cat /proc/$supervisor/environ; cat /proc/$supervisor/maps; readlink /proc/$supervisor/exe"
+    );
     let ran = Gate::open().options(["--require-seal", "ebpf"]).bash(&line);
     assert_eq!(ran.stdout, "", "{}", ran.story());
 }

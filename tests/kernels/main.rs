@@ -14,7 +14,8 @@ use shellgate_tests::shellgate;
 
 /// What `shellgate doctor` finds here.
 fn doctor() -> Value {
-    let said = Command::new(shellgate()).args(["doctor", "--json"]).output().expect("shellgate starts").stdout;
+    let said =
+        Command::new(shellgate()).args(["doctor", "--json"]).output().expect("shellgate starts").stdout;
     serde_json::from_slice(&said).expect("the doctor writes JSON")
 }
 

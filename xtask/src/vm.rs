@@ -51,9 +51,10 @@ pub(crate) struct VmArgs {
     short: bool,
     #[arg(long, value_enum, default_value = "auto")]
     accel: Wanted,
-    /// Build product and tests optimized: worth it where the guest is emulated and the tests are many.
+    /// With product and tests as they are built for other tests; else, but for --short, they are optimized, which
+    /// pays off where many tests are emulated.
     #[arg(long)]
-    release: bool,
+    debug: bool,
     /// More for the kernel's command line.
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     append: String,
@@ -100,7 +101,7 @@ impl<'a> Session<'a> {
         std::fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
         let qemu = qemu(&cache)?;
         let kernels = kernel::kernels(&cache, &args.kernel)?;
-        let built = built::build(root, &cache, args.release)?;
+        let built = built::build(root, &cache, !(args.debug || args.short))?;
         let image = image::shared(&built)?;
         eprintln!("vm: the image has {} MiB", image.len() >> 20);
         let mut folder = tempfile::Builder::new().prefix("run-").tempdir_in(&cache)?;

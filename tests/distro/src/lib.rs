@@ -48,30 +48,61 @@ pub struct Job {
 /// A change to the guest that stays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Prepare {
-    Sysctl { name: String, value: String },
+    Sysctl {
+        name: String,
+        value: String,
+    },
     /// An empty file is mounted over this one.
     Hide(String),
     /// What was mounted over this is taken away.
     Show(String),
-    Mount { kind: String, on: String, data: String },
+    Mount {
+        kind: String,
+        on: String,
+        data: String,
+    },
     /// A swap area of this many MiB, on the disk of the guest.
-    Swap { mib: u64 },
+    Swap {
+        mib: u64,
+    },
 }
 
 /// One line from the guest. Text that is none of these is noise, and is shown as such.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Line {
     /// The kernel has booted and our runner lives.
-    Hello { nonce: String, release: String },
+    Hello {
+        nonce: String,
+        release: String,
+    },
     Beat,
-    Started { job: String, test: String },
+    Started {
+        job: String,
+        test: String,
+    },
     /// What a program without tests, or a test that failed, has written.
-    Said { text: String },
-    Skipped { job: String, test: String, why: String },
-    Ended { job: String, test: String, how: How, millis: u64 },
+    Said {
+        text: String,
+    },
+    Skipped {
+        job: String,
+        test: String,
+        why: String,
+    },
+    Ended {
+        job: String,
+        test: String,
+        how: How,
+        millis: u64,
+    },
     /// The plan could not be carried out. Counts as a failure.
-    Trouble { what: String },
-    Done { nonce: String, tally: Tally },
+    Trouble {
+        what: String,
+    },
+    Done {
+        nonce: String,
+        tally: Tally,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,8 +16,10 @@ pub(crate) fn carry_out(step: &Prepare) -> Result<(), String> {
             let path = format!("/proc/sys/{}", name.replace('.', "/"));
             fs::write(&path, value).map_err(|error| format!("cannot write {value} to {path}: {error}"))
         }
-        Prepare::Hide(path) => mount(Some("/dev/null"), path.as_str(), None::<&str>, MsFlags::MS_BIND, None::<&str>)
-            .map_err(|errno| format!("cannot hide {path}: {errno}")),
+        Prepare::Hide(path) => {
+            mount(Some("/dev/null"), path.as_str(), None::<&str>, MsFlags::MS_BIND, None::<&str>)
+                .map_err(|errno| format!("cannot hide {path}: {errno}"))
+        }
         Prepare::Show(path) => umount(path.as_str()).map_err(|errno| format!("cannot show {path}: {errno}")),
         Prepare::Mount { kind, on, data } => {
             fs::create_dir_all(on).map_err(|error| format!("cannot create {on}: {error}"))?;

@@ -22,13 +22,14 @@ const DRAIN: Duration = Duration::from_secs(2);
 pub(crate) fn all() -> ExitCode {
     let port = port::open();
     let plan = std::fs::read(PLAN).map_err(|error| error.to_string());
-    let plan: Plan = match plan.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string())) {
-        Ok(plan) => plan,
-        Err(error) => {
-            port.send(&Line::Trouble { what: format!("cannot read {PLAN}: {error}") });
-            return ExitCode::FAILURE;
-        }
-    };
+    let plan: Plan =
+        match plan.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string())) {
+            Ok(plan) => plan,
+            Err(error) => {
+                port.send(&Line::Trouble { what: format!("cannot read {PLAN}: {error}") });
+                return ExitCode::FAILURE;
+            }
+        };
     // No test may learn the nonce.
     let _ = std::fs::remove_file(PLAN);
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -78,7 +79,8 @@ fn do_job(job: &Job, port: &Port, tally: &mut Tally) {
 
 /// The program of a job with more arguments, in the environment that every job has.
 pub(crate) fn command(job: &Job, more: &[&str]) -> Command {
-    let (program, words) = job.words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+    let (program, words) =
+        job.words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
     let mut command = Command::new(program);
     command.args(words).args(more).env_clear().current_dir("/tmp");
     command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root");
@@ -105,7 +107,11 @@ pub(crate) fn watched(command: &mut Command, limit: u64) -> Ran {
             let how = wait(&mut child, Duration::from_secs(limit));
             Ran { how, millis: millis(), text: output.text() }
         }
-        Err(error) => Ran { how: How::Exit(127), millis: millis(), text: format!("cannot start {command:?}: {error}\n") },
+        Err(error) => Ran {
+            how: How::Exit(127),
+            millis: millis(),
+            text: format!("cannot start {command:?}: {error}\n"),
+        },
     }
 }
 
@@ -182,8 +188,12 @@ fn shell() -> ExitCode {
     let (Ok(input), Ok(output)) = (device.try_clone(), device.try_clone()) else { return ExitCode::FAILURE };
     // `setsid -c` makes the port its terminal, so that Ctrl-C works.
     let mut bash = Command::new("/usr/bin/busybox");
-    bash.args(["setsid", "-c", "bash", "-c", "stty sane; exec bash -i"]).stdin(input).stdout(output).stderr(device);
-    bash.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/shellgate").env("HOME", "/root");
+    bash.args(["setsid", "-c", "bash", "-c", "stty sane; exec bash -i"])
+        .stdin(input)
+        .stdout(output)
+        .stderr(device);
+    bash.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/shellgate")
+        .env("HOME", "/root");
     bash.env("TERM", "vt100").env("PS1", "guest# ");
     match bash.status() {
         Ok(_) => ExitCode::SUCCESS,

@@ -117,12 +117,8 @@ mod listing {
         let listed = "a::x: test\na::y: test\nb::z: test\nb::child: test\nb::bench: benchmark\n";
         let chosen = |only: &[&str], without: &[&str], ignored: &[&str]| {
             let words = |words: &[&str]| words.iter().map(ToString::to_string).collect();
-            let job = Job {
-                only: words(only),
-                without: words(without),
-                ignored: words(ignored),
-                ..Job::default()
-            };
+            let job =
+                Job { only: words(only), without: words(without), ignored: words(ignored), ..Job::default() };
             super::chosen(listed, "b::child: test\n", &job)
         };
         assert_eq!(chosen(&[], &[], &[]), ["a::x", "a::y", "b::z"]);

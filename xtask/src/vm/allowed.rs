@@ -68,6 +68,9 @@ mod tests {
 
     #[test]
     fn a_skip_for_a_reason_that_nobody_knows_is_forbidden() {
-        assert_eq!(forbidden("6.1.0", &[skip("bash is not installed"), skip("gdb is not installed")]).len(), 1);
+        assert_eq!(
+            forbidden("6.1.0", &[skip("bash is not installed"), skip("gdb is not installed")]).len(),
+            1
+        );
     }
 }

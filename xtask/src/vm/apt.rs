@@ -92,8 +92,11 @@ impl Apt {
             found.extend(listed.lines().filter_map(package));
         }
         // The image package of a kernel that has a binary package is empty.
-        let binaries: Vec<String> =
-            found.iter().filter(|p| p.name.starts_with("linux-binary-")).map(|p| p.release().to_owned()).collect();
+        let binaries: Vec<String> = found
+            .iter()
+            .filter(|p| p.name.starts_with("linux-binary-"))
+            .map(|p| p.release().to_owned())
+            .collect();
         found.retain(|p| p.name.starts_with("linux-binary-") || !binaries.iter().any(|b| b == p.release()));
         found.sort_by(|a, b| compare(&a.version, &b.version));
         found.pop().with_context(|| format!("no suite has a cloud kernel of series {series}"))
@@ -105,9 +108,9 @@ impl Apt {
         must(self.command("apt-get").args(["download", "-qq", &wanted]))?;
         let packages = self.folder.join("packages");
         let files = fs::read_dir(&packages)?.collect::<std::io::Result<Vec<_>>>()?;
-        let deb = files.iter().find(|file| {
-            file.file_name().to_string_lossy().starts_with(&format!("{}_", package.name))
-        });
+        let deb = files
+            .iter()
+            .find(|file| file.file_name().to_string_lossy().starts_with(&format!("{}_", package.name)));
         let deb = deb.with_context(|| format!("apt-get has not left {wanted}"))?.path();
         let unpacked = packages.join("unpacked");
         must(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(&unpacked))?;
@@ -176,7 +179,10 @@ impl Mirrors {
         let releases = ["bullseye", "bookworm", "trixie", "forky", "sid", "stable", "testing"];
         let pairs: Vec<(&str, &str)> = targets.lines().filter_map(|line| line.split_once(' ')).collect();
         let found = |wanted: &dyn Fn(&str) -> bool| {
-            pairs.iter().find(|(_, release)| wanted(release)).map(|(uri, _)| uri.trim_end_matches('/').to_owned())
+            pairs
+                .iter()
+                .find(|(_, release)| wanted(release))
+                .map(|(uri, _)| uri.trim_end_matches('/').to_owned())
         };
         let main = found(&|release| releases.contains(&release)).unwrap_or_else(|| DEFAULT_MIRROR.to_owned());
         let is_security =
@@ -252,7 +258,8 @@ mod tests {
         let told = "https://example.invalid/node nodistro\nhttp://m.invalid/debian/ bookworm\n\
                     http://m.invalid/debian bookworm-updates\nhttp://s.invalid/sec bookworm-security\n";
         let mirrors = Mirrors::of(told);
-        let expected = Mirrors { main: "http://m.invalid/debian".into(), security: "http://s.invalid/sec".into() };
+        let expected =
+            Mirrors { main: "http://m.invalid/debian".into(), security: "http://s.invalid/sec".into() };
         assert_eq!(mirrors, expected);
         assert!(mirrors.sources().contains("] http://s.invalid/sec trixie-security main\n"));
         assert!(mirrors.sources().contains("] http://m.invalid/debian trixie-backports main\n"));

@@ -28,55 +28,67 @@ pub(crate) enum Length {
 }
 
 /// Cases that stand for the rest where time is short: gate, seal, outcome, bypass.
-const SHORT_CASES: &[&str] = &[
-    "failing_execs::",
-    "races::an_argument_rewritten",
-    "callers::",
-    "hook_answers::native",
-];
+const SHORT_CASES: &[&str] =
+    &["failing_execs::", "races::an_argument_rewritten", "callers::", "hook_answers::native"];
 
 pub(crate) fn boots(length: Length) -> Vec<Boot> {
     let with_bpf = format!("{MODULES},bpf");
     match length {
-        Length::Short => vec![boot("short", &with_bpf, 0, vec![
-            doctor(),
-            seal(),
-            kernels("kernels", &[]),
-            tests("cases", "cases", SHORT_CASES),
-        ])],
+        Length::Short => vec![boot(
+            "short",
+            &with_bpf,
+            0,
+            vec![doctor(), seal(), kernels("kernels", &[]), tests("cases", "cases", SHORT_CASES)],
+        )],
         Length::Full => vec![
-            boot("stock", "", 512, vec![
-                doctor(),
-                seal(),
-                tests("cases", "cases", &[]),
-                tests("race", "race", &[]).alone(900),
-                kernels("kernels", &[]),
-                swapped(),
-                with_sysctl("yama 0", YAMA, "0"),
-                with_sysctl("yama 1", YAMA, "1"),
-                with_sysctl("bpf for all", "kernel.unprivileged_bpf_disabled", "0"),
-                with_sysctl("bpf for root", "kernel.unprivileged_bpf_disabled", "1"),
-                with_sysctl("yama 2", YAMA, "2"),
-                // There is no way back from this one.
-                with_sysctl("yama 3", YAMA, "3"),
-            ]),
-            boot("lsm with bpf", &with_bpf, 0, vec![
-                doctor(),
-                seal(),
-                kernels("kernels", &["guards::", "levels::"]),
-                tests("race", "race", &[]).alone(900),
-            ]),
-            boot("lsm without bpf", MODULES, 0, vec![
-                doctor(),
-                seal(),
-                kernels("kernels", &["guards::", "levels::"]),
-            ]),
-            boot("lockdown", &format!("{with_bpf} lockdown=integrity"), 0, vec![
-                doctor(),
-                seal(),
-                kernels("kernels", &["guards::", "levels::"]),
-                tests("cases", "cases", SHORT_CASES),
-            ]),
+            boot(
+                "stock",
+                "",
+                512,
+                vec![
+                    doctor(),
+                    seal(),
+                    tests("cases", "cases", &[]),
+                    alone(tests("race", "race", &[]), 900),
+                    kernels("kernels", &[]),
+                    swapped(),
+                    with_sysctl("yama 0", YAMA, "0"),
+                    with_sysctl("yama 1", YAMA, "1"),
+                    with_sysctl("bpf for all", "kernel.unprivileged_bpf_disabled", "0"),
+                    with_sysctl("bpf for root", "kernel.unprivileged_bpf_disabled", "1"),
+                    with_sysctl("yama 2", YAMA, "2"),
+                    // There is no way back from this one.
+                    with_sysctl("yama 3", YAMA, "3"),
+                ],
+            ),
+            boot(
+                "lsm with bpf",
+                &with_bpf,
+                0,
+                vec![
+                    doctor(),
+                    seal(),
+                    kernels("kernels", &["guards::", "levels::"]),
+                    alone(tests("race", "race", &[]), 900),
+                ],
+            ),
+            boot(
+                "lsm without bpf",
+                MODULES,
+                0,
+                vec![doctor(), seal(), kernels("kernels", &["guards::", "levels::"])],
+            ),
+            boot(
+                "lockdown",
+                &format!("{with_bpf} lockdown=integrity"),
+                0,
+                vec![
+                    doctor(),
+                    seal(),
+                    kernels("kernels", &["guards::", "levels::"]),
+                    tests("cases", "cases", SHORT_CASES),
+                ],
+            ),
         ],
     }
 }
@@ -101,7 +113,7 @@ fn seal() -> Job {
 }
 
 fn kernels(name: &str, only: &[&str]) -> Job {
-    tests(name, "kernels", only).alone(300)
+    alone(tests(name, "kernels", only), 300)
 }
 
 /// The seals that are reached with a setting of the kernel, which stays for what follows.
@@ -113,7 +125,7 @@ fn with_sysctl(name: &str, setting: &str, value: &str) -> Job {
 
 /// Argument pages that went to the swap area.
 fn swapped() -> Job {
-    let mut job = tests("swap", "unit", &["argv_that_is_swapped_out"]).alone(900);
+    let mut job = alone(tests("swap", "unit", &["argv_that_is_swapped_out"]), 900);
     job.ignored = vec!["argv_that_is_swapped_out".into()];
     job.prepare = vec![Prepare::Swap { mib: 512 }];
     job
@@ -137,23 +149,11 @@ fn tests(name: &str, program: &str, only: &[&str]) -> Job {
     }
 }
 
-trait Change: Sized {
-    /// One test at a time, each with so many seconds.
-    fn alone(self, limit: u64) -> Self;
-    fn without(self, names: &[&str]) -> Self;
-}
-
-impl Change for Job {
-    fn alone(mut self, limit: u64) -> Self {
-        self.at_once = 1;
-        self.limit = limit;
-        self
-    }
-
-    fn without(mut self, names: &[&str]) -> Self {
-        self.without = names.iter().map(ToString::to_string).collect();
-        self
-    }
+/// One test at a time, each with so many seconds.
+fn alone(mut job: Job, limit: u64) -> Job {
+    job.at_once = 1;
+    job.limit = limit;
+    job
 }
 
 /// Only tests whose name contains the filter; programs that are no tests stay. A boot may be left with nothing.

@@ -24,8 +24,9 @@ pub(crate) struct Built {
     pub(crate) programs: Vec<PathBuf>,
 }
 
-pub(crate) fn build(root: &Path, cache: &Path, release: bool) -> Result<Built> {
-    let profile: &[&str] = if release { &["--release"] } else { &[] };
+/// `optimized`: slower to build, and several times faster under emulation.
+pub(crate) fn build(root: &Path, cache: &Path, optimized: bool) -> Result<Built> {
+    let profile: &[&str] = if optimized { &["--profile", "guest"] } else { &[] };
     let cargo = |words: &[&str]| {
         let mut cargo = Command::new("cargo");
         cargo.current_dir(root).args(words).args(profile).args(["--quiet", "--message-format=json"]);
@@ -33,7 +34,8 @@ pub(crate) fn build(root: &Path, cache: &Path, release: bool) -> Result<Built> {
     };
     let product = executables(&cargo(&["build", "--package", "shellgate"])?);
     let (_, shellgate) = product.into_iter().find(|(name, _)| name == "shellgate").context("no shellgate")?;
-    let test = ["test", "--no-run", "--package", "shellgate", "--lib", "--package", "shellgate-tests", "--tests"];
+    let test =
+        ["test", "--no-run", "--package", "shellgate", "--lib", "--package", "shellgate-tests", "--tests"];
     let tests = executables(&cargo(&test)?);
     for name in WANTED {
         ensure!(tests.iter().any(|(built, _)| built == name), "cargo has built no test program {name}");
@@ -42,7 +44,12 @@ pub(crate) fn build(root: &Path, cache: &Path, release: bool) -> Result<Built> {
     fs::create_dir_all(&stripped).with_context(|| format!("cannot create {}", stripped.display()))?;
     let tests = tests.into_iter().filter(|(name, _)| WANTED.contains(&name.as_str()));
     let tests = tests.map(|(name, path)| Ok((name, strip(&path, &stripped)?))).collect::<Result<_>>()?;
-    Ok(Built { shellgate: strip(&shellgate, &stripped)?, init: init(root)?, tests, programs: programs(root)? })
+    Ok(Built {
+        shellgate: strip(&shellgate, &stripped)?,
+        init: init(root)?,
+        tests,
+        programs: programs(root)?,
+    })
 }
 
 /// Linked statically: it runs before any library is looked for.
@@ -104,13 +111,18 @@ mod tests {
     #[test]
     fn executables_are_known_by_the_name_of_their_target() {
         let message = |kind: &str, name: &str, executable: &str| {
-            format!("{{\"target\":{{\"kind\":[\"{kind}\"],\"name\":\"{name}\"}},\"executable\":{executable}}}\n")
+            format!(
+                "{{\"target\":{{\"kind\":[\"{kind}\"],\"name\":\"{name}\"}},\"executable\":{executable}}}\n"
+            )
         };
         let messages = message("test", "cases", "\"/t/cases-1\"")
             + &message("lib", "shellgate", "\"/t/shellgate-1\"")
             + &message("lib", "libc", "null")
             + "not json";
         let expected = [("cases", "/t/cases-1"), ("unit", "/t/shellgate-1")];
-        assert_eq!(executables(&messages), expected.map(|(name, path)| (name.to_owned(), PathBuf::from(path))));
+        assert_eq!(
+            executables(&messages),
+            expected.map(|(name, path)| (name.to_owned(), PathBuf::from(path)))
+        );
     }
 }

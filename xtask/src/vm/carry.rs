@@ -17,21 +17,138 @@ const FOLDERS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/
 
 /// What scripts of the cases call. What is not on this host is not carried, and the test that needs it says so.
 const PROGRAMS: &[&str] = &[
-    "[", "awk", "base64", "basename", "bash", "busybox", "cat", "chmod", "chown", "chroot", "chrt", "cmp", "comm",
-    "cp", "cut", "dash", "date", "dd", "diff", "dirname", "du", "echo", "env", "expr", "false", "file", "find",
-    "getopt", "git", "grep", "egrep", "gunzip", "gzip", "head", "hostname", "id", "install", "jq", "kill", "ldd",
-    "link", "ln", "ls", "make", "mawk", "md5sum", "mkdir", "mkfifo", "mknod", "mktemp", "mount", "mv", "nice",
-    "nohup", "nproc", "nsenter", "od", "paste", "perl", "pgrep", "pkill", "printenv", "printf", "prlimit", "ps",
-    "pwd", "python3", "readlink", "realpath", "rg", "rm", "rmdir", "script", "sed", "seq", "setpriv", "setsid",
-    "sh", "sha256sum", "shuf", "sleep", "sort", "split", "stat", "strace", "stdbuf", "stty", "sync", "tac", "tail",
-    "tar", "taskset", "tee", "test", "timeout", "touch", "tr", "true", "truncate", "tty", "umount", "uname",
-    "uniq", "unlink", "unshare", "wc", "which", "who", "whoami", "xargs", "xz", "yes",
+    "[",
+    "awk",
+    "base64",
+    "basename",
+    "bash",
+    "busybox",
+    "cat",
+    "chmod",
+    "chown",
+    "chroot",
+    "chrt",
+    "cmp",
+    "comm",
+    "cp",
+    "cut",
+    "dash",
+    "date",
+    "dd",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "env",
+    "expr",
+    "false",
+    "file",
+    "find",
+    "getopt",
+    "git",
+    "grep",
+    "egrep",
+    "gunzip",
+    "gzip",
+    "head",
+    "hostname",
+    "id",
+    "install",
+    "jq",
+    "kill",
+    "ldd",
+    "link",
+    "ln",
+    "ls",
+    "make",
+    "mawk",
+    "md5sum",
+    "mkdir",
+    "mkfifo",
+    "mknod",
+    "mktemp",
+    "mount",
+    "mv",
+    "nice",
+    "nohup",
+    "nproc",
+    "nsenter",
+    "od",
+    "paste",
+    "perl",
+    "pgrep",
+    "pkill",
+    "printenv",
+    "printf",
+    "prlimit",
+    "ps",
+    "pwd",
+    "python3",
+    "readlink",
+    "realpath",
+    "rg",
+    "rm",
+    "rmdir",
+    "script",
+    "sed",
+    "seq",
+    "setpriv",
+    "setsid",
+    "sh",
+    "sha256sum",
+    "shuf",
+    "sleep",
+    "sort",
+    "split",
+    "stat",
+    "strace",
+    "stdbuf",
+    "stty",
+    "sync",
+    "tac",
+    "tail",
+    "tar",
+    "taskset",
+    "tee",
+    "test",
+    "timeout",
+    "touch",
+    "tr",
+    "true",
+    "truncate",
+    "tty",
+    "umount",
+    "uname",
+    "uniq",
+    "unlink",
+    "unshare",
+    "wc",
+    "which",
+    "who",
+    "whoami",
+    "xargs",
+    "xz",
+    "yes",
 ];
 
 /// Parts of Python's library that no case needs.
 const NOT_OF_PYTHON: &[&str] = &[
-    "test", "tests", "idlelib", "lib2to3", "ensurepip", "turtledemo", "pydoc_data", "tkinter", "distutils",
-    "dist-packages", "site-packages", "sqlite3", "curses", "unittest", "xmlrpc", "wsgiref",
+    "test",
+    "tests",
+    "idlelib",
+    "lib2to3",
+    "ensurepip",
+    "turtledemo",
+    "pydoc_data",
+    "tkinter",
+    "distutils",
+    "dist-packages",
+    "site-packages",
+    "sqlite3",
+    "curses",
+    "unittest",
+    "xmlrpc",
+    "wsgiref",
 ];
 
 #[derive(Debug)]
@@ -48,7 +165,8 @@ impl Carrier {
         let mut archive = Archive::default();
         for folder in ["bin", "sbin", "lib", "lib64"] {
             if let Ok(target) = fs::read_link(Path::new("/").join(folder)) {
-                let target = target.to_str().context("a link of / is text")?.trim_start_matches('/').to_owned();
+                let target =
+                    target.to_str().context("a link of / is text")?.trim_start_matches('/').to_owned();
                 archive.directory(&target, 0o755)?;
                 archive.link(folder, &target)?;
             }
@@ -66,7 +184,8 @@ impl Carrier {
         if let Some(git) = look_up("git") {
             let folder = stdout(Command::new(&git).arg("--exec-path"))?;
             self.folder(Path::new(folder.trim()), &|name| !name.ends_with(".perl") && name != "mergetools")?;
-            let templates = Path::new(folder.trim()).ancestors().nth(2).map(|up| up.join("share/git-core/templates"));
+            let templates =
+                Path::new(folder.trim()).ancestors().nth(2).map(|up| up.join("share/git-core/templates"));
             if let Some(templates) = templates.filter(|path| path.is_dir()) {
                 self.folder(&templates, &|_| true)?;
             }
@@ -158,7 +277,11 @@ fn libraries(program: &Path) -> Vec<PathBuf> {
 fn python_folders() -> Vec<PathBuf> {
     let Some(python) = look_up("python3") else { return Vec::new() };
     let code = "import sysconfig as s; print(s.get_path('stdlib'))";
-    stdout(Command::new(python).args(["-I", "-c", code])).unwrap_or_default().lines().map(PathBuf::from).collect()
+    stdout(Command::new(python).args(["-I", "-c", code]))
+        .unwrap_or_default()
+        .lines()
+        .map(PathBuf::from)
+        .collect()
 }
 
 /// The small library that Debian's essential perl has, or the whole one elsewhere.

@@ -64,9 +64,8 @@ impl Archive {
         let inode = u32::try_from(self.paths.len()).context("too many files for cpio")?;
         let name = u32::try_from(path.len() + 1).context("a name too long for cpio")?;
         let (owner, links, time, of_device, check) = (0, 1, 1, 0, 0);
-        let fields = [
-            inode, mode, owner, owner, links, time, size, of_device, of_device, major, minor, name, check,
-        ];
+        let fields =
+            [inode, mode, owner, owner, links, time, size, of_device, of_device, major, minor, name, check];
         self.bytes.extend_from_slice(b"070701");
         for field in fields {
             self.bytes.extend_from_slice(format!("{field:08X}").as_bytes());

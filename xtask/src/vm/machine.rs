@@ -69,7 +69,17 @@ impl Parts<'_> {
     fn command(&self) -> Result<Command> {
         let mut qemu = Command::new("setpriv");
         qemu.args(["--pdeathsig", "KILL", QEMU]);
-        qemu.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-smp", "2", "-m", "2048"]);
+        qemu.args([
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-no-reboot",
+            "-smp",
+            "2",
+            "-m",
+            "2048",
+        ]);
         qemu.args(match self.accelerator {
             Accelerator::Kvm => ["-accel", "kvm", "-cpu", "host"],
             Accelerator::Tcg => ["-accel", "tcg,thread=multi", "-cpu", "max"],
@@ -81,7 +91,8 @@ impl Parts<'_> {
         qemu.arg("-qmp").arg(format!("unix:{},server=on,wait=off", self.monitor().display()));
         if self.disk_mib > 0 {
             let disk = self.folder.join("disk");
-            let file = fs::File::create(&disk).with_context(|| format!("cannot create {}", disk.display()))?;
+            let file =
+                fs::File::create(&disk).with_context(|| format!("cannot create {}", disk.display()))?;
             file.set_len(self.disk_mib << 20)?;
             qemu.arg("-drive").arg(format!("file={},format=raw,if=none,id=disk", disk.display()));
             qemu.args(["-device", "nvme,drive=disk,serial=guest"]);

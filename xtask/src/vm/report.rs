@@ -33,7 +33,8 @@ impl Report {
         }
         self.passed += heard.tests.iter().filter(|test| test.how == How::Passed).count();
         let failed = heard.tests.iter().filter(|test| test.how != How::Passed);
-        self.failures.extend(failed.map(|test| format!("{boot}: {} {}: {:?}", test.job, test.name, test.how)));
+        self.failures
+            .extend(failed.map(|test| format!("{boot}: {} {}: {:?}", test.job, test.name, test.how)));
         self.failures.extend(heard.troubles.iter().map(|what| format!("{boot}: {what}")));
         for skip in allowed::forbidden(&self.release, &heard.skips) {
             let (job, test, why) = (&skip.job, &skip.test, &skip.why);
@@ -170,7 +171,8 @@ mod tests {
     #[test]
     fn the_closing_line_names_kernel_accelerator_qemu_counts_and_reasons() {
         let line = report().closing_line("10.0.2");
-        for part in ["6.1.0-1-cloud", "tcg", "QEMU 10.0.2", "1 passed", "1 failed", "1: gdb is not installed"] {
+        for part in ["6.1.0-1-cloud", "tcg", "QEMU 10.0.2", "1 passed", "1 failed", "1: gdb is not installed"]
+        {
             assert!(line.contains(part), "{line}");
         }
     }
@@ -178,7 +180,9 @@ mod tests {
     #[test]
     fn the_page_shows_what_works_what_does_not_and_why() {
         let page = page(&[report()], "10.0.2");
-        for part in ["| eBPF seal | yes |", "no: before 6.6", "| 1 of 2 |", "- failed: lsm with bpf: cases bad"] {
+        for part in
+            ["| eBPF seal | yes |", "no: before 6.6", "| 1 of 2 |", "- failed: lsm with bpf: cases bad"]
+        {
             assert!(page.contains(part), "{page}");
         }
     }

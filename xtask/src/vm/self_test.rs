@@ -30,7 +30,8 @@ fn table() -> Vec<(&'static str, Vec<Job>, Expected)> {
         prepare: vec![sysctl("kernel.sched_rt_runtime_us", "-1")],
         ..job("for i in 1 2 3; do chrt -f 99 sh -c 'while :; do :; done' & done; wait")
     };
-    let forged = r#"echo '@{"Done":{"nonce":"guessed","tally":{"passed":1,"failed":0,"skipped":0}}}' > /dev/ttyS1"#;
+    let forged =
+        r#"echo '@{"Done":{"nonce":"guessed","tally":{"passed":1,"failed":0,"skipped":0}}}' > /dev/ttyS1"#;
     let off = "echo o > /proc/sysrq-trigger; sleep 30";
     vec![
         (
@@ -95,7 +96,8 @@ mod tests {
 
     #[test]
     fn an_end_of_another_kind_is_a_fault() {
-        let lost = End::Lost { why: "the guest was powered off before its verdict".into(), console: String::new() };
+        let lost =
+            End::Lost { why: "the guest was powered off before its verdict".into(), console: String::new() };
         let heard = Heard::default();
         assert_eq!(fault(&heard, &lost, &Expected::Lost("powered off")), None);
         assert!(fault(&heard, &lost, &Expected::Lost("panicked")).is_some());

@@ -84,14 +84,17 @@ impl Heard {
                 self.verdict = Some(tally);
                 None
             }
-            Line::Hello { .. } | Line::Done { .. } => Some("a verdict without the right word is ignored".into()),
+            Line::Hello { .. } | Line::Done { .. } => {
+                Some("a verdict without the right word is ignored".into())
+            }
             Line::Beat => None,
             Line::Started { job, test } => {
                 self.running.insert((job, test));
                 None
             }
             Line::Said { text } => {
-                let single = self.running.iter().find(|(_, test)| test.is_empty()).map(|(job, _)| job.clone());
+                let single =
+                    self.running.iter().find(|(_, test)| test.is_empty()).map(|(job, _)| job.clone());
                 match single {
                     Some(job) => {
                         self.said.push((job, text));
@@ -121,7 +124,11 @@ impl Heard {
 
     fn running(&self) -> String {
         let names: Vec<String> = self.running.iter().map(|(job, test)| format!("{job} {test}")).collect();
-        if names.is_empty() { "between two tests".to_owned() } else { format!("during {}", names.join(" and ")) }
+        if names.is_empty() {
+            "between two tests".to_owned()
+        } else {
+            format!("during {}", names.join(" and "))
+        }
     }
 
     /// What we have counted ourselves.
@@ -226,7 +233,9 @@ fn listen(
             if start.elapsed() > limits.hello {
                 return Some(format!("the guest said nothing in {} s", seconds(limits.hello)));
             }
-            if parts.accelerator == Accelerator::Kvm && start.elapsed() > Duration::from_secs(1) && machine.is_broken()
+            if parts.accelerator == Accelerator::Kvm
+                && start.elapsed() > Duration::from_secs(1)
+                && machine.is_broken()
             {
                 return Some("KVM gave up on the guest (internal error)".to_owned());
             }

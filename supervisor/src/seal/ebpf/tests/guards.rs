@@ -13,12 +13,13 @@ fn guarded_bench(name: &str) -> Option<Bench> {
     None
 }
 
-/// What a member of the tree makes of a line that its shell does itself, and what a stranger does.
+/// What a member of the tree makes of a line that its shell does itself, and what a stranger does. In a subshell: a
+/// process that was announced is a member from its first fork or exec on.
 fn member_and_stranger(bench: &Bench, line: &str) -> (i32, i32) {
     let end = |mut waiting: Waiting| {
         let mut stdin = waiting.child.stdin.take().unwrap();
         let script = waiting.script.take().unwrap();
-        fs::write(&script, format!("{line}\nexit $?\n")).unwrap();
+        fs::write(&script, format!("({line})\nexit $?\n")).unwrap();
         writeln!(stdin, "{}", script.display()).unwrap();
         waiting.end().code().unwrap()
     };
