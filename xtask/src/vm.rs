@@ -51,10 +51,9 @@ pub(crate) struct VmArgs {
     short: bool,
     #[arg(long, value_enum, default_value = "auto")]
     accel: Wanted,
-    /// With product and tests as they are built for other tests; else, but for --short, they are optimized, which
-    /// pays off where many tests are emulated.
+    /// Build product and tests optimized: takes long once, and pays off where many tests are emulated.
     #[arg(long)]
-    debug: bool,
+    optimized: bool,
     /// More for the kernel's command line.
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     append: String,
@@ -101,7 +100,11 @@ impl<'a> Session<'a> {
         std::fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
         let qemu = qemu(&cache)?;
         let kernels = kernel::kernels(&cache, &args.kernel)?;
-        let built = built::build(root, &cache, !(args.debug || args.short))?;
+        let built = if args.self_test {
+            built::runner_only(root)?
+        } else {
+            built::build(root, &cache, args.optimized)?
+        };
         let image = image::shared(&built)?;
         eprintln!("vm: the image has {} MiB", image.len() >> 20);
         let mut folder = tempfile::Builder::new().prefix("run-").tempdir_in(&cache)?;
@@ -189,6 +192,7 @@ impl<'a> Session<'a> {
                 accelerator,
                 disk_mib: boot.disk_mib,
                 gdb: self.args.gdb,
+                debugger: boot.debugger.as_deref(),
                 terminal: false,
             };
             image::write(&self.image, &plan, &parts.initramfs())?;
@@ -223,6 +227,7 @@ impl<'a> Session<'a> {
             accelerator,
             disk_mib: 0,
             gdb: self.args.gdb,
+            debugger: None,
             terminal: true,
         };
         let plan = Plan { nonce: nonce()?, jobs: Vec::new(), shell: true };

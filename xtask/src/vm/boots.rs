@@ -1,5 +1,7 @@
 //! What is booted and what runs there: each boot is a command line of the kernel and a list of jobs.
 
+use std::path::PathBuf;
+
 use shellgate_guest::{Job, Prepare};
 
 use super::image::{FOLDER, test_program};
@@ -15,6 +17,8 @@ pub(crate) struct Boot {
     /// For the kernel's command line.
     pub(crate) append: String,
     pub(crate) disk_mib: u64,
+    /// Socket for a debugger; the guest does not wait for one.
+    pub(crate) debugger: Option<PathBuf>,
     pub(crate) jobs: Vec<Job>,
 }
 
@@ -94,7 +98,7 @@ pub(crate) fn boots(length: Length) -> Vec<Boot> {
 }
 
 fn boot(name: &'static str, append: &str, disk_mib: u64, jobs: Vec<Job>) -> Boot {
-    Boot { name, append: append.to_owned(), disk_mib, jobs }
+    Boot { name, append: append.to_owned(), disk_mib, debugger: None, jobs }
 }
 
 /// Says what this kernel allows; its output becomes the table of kernels.

@@ -16,8 +16,8 @@ const WANTED: [&str; 4] = ["unit", "cases", "race", "kernels"];
 
 #[derive(Debug)]
 pub(crate) struct Built {
-    pub(crate) shellgate: PathBuf,
     pub(crate) init: PathBuf,
+    pub(crate) shellgate: Option<PathBuf>,
     /// Test programs by the name of their target; `unit` has the product's unit tests.
     pub(crate) tests: Vec<(String, PathBuf)>,
     /// Compiled from `tests/programs`.
@@ -44,12 +44,13 @@ pub(crate) fn build(root: &Path, cache: &Path, optimized: bool) -> Result<Built>
     fs::create_dir_all(&stripped).with_context(|| format!("cannot create {}", stripped.display()))?;
     let tests = tests.into_iter().filter(|(name, _)| WANTED.contains(&name.as_str()));
     let tests = tests.map(|(name, path)| Ok((name, strip(&path, &stripped)?))).collect::<Result<_>>()?;
-    Ok(Built {
-        shellgate: strip(&shellgate, &stripped)?,
-        init: init(root)?,
-        tests,
-        programs: programs(root)?,
-    })
+    let shellgate = Some(strip(&shellgate, &stripped)?);
+    Ok(Built { init: init(root)?, shellgate, tests, programs: programs(root)? })
+}
+
+/// The first process alone, which is all that the runner's own test needs.
+pub(crate) fn runner_only(root: &Path) -> Result<Built> {
+    Ok(Built { init: init(root)?, shellgate: None, tests: Vec::new(), programs: Vec::new() })
 }
 
 /// Linked statically: it runs before any library is looked for.

@@ -131,24 +131,47 @@ const PROGRAMS: &[&str] = &[
     "yes",
 ];
 
-/// Parts of Python's library that no case needs.
+/// Parts of Python's library that no case needs, by how their names begin.
 const NOT_OF_PYTHON: &[&str] = &[
     "test",
-    "tests",
     "idlelib",
     "lib2to3",
     "ensurepip",
     "turtledemo",
-    "pydoc_data",
+    "pydoc",
     "tkinter",
     "distutils",
     "dist-packages",
     "site-packages",
     "sqlite3",
+    "_sqlite3",
     "curses",
+    "_curses",
     "unittest",
     "xmlrpc",
     "wsgiref",
+    "_dbm",
+    "_gdbm",
+    "_tkinter",
+    "readline",
+    "config-",
+];
+
+/// Parts of git that talk to other machines.
+const NOT_OF_GIT: &[&str] = &[
+    "git-remote-",
+    "git-http-",
+    "git-imap-send",
+    "git-daemon",
+    "git-shell",
+    "git-sh-i18n--envsubst",
+    "scalar",
+    "mergetools",
+    "git-cvs",
+    "git-svn",
+    "git-p4",
+    "git-send-email",
+    "git-instaweb",
 ];
 
 #[derive(Debug)]
@@ -183,7 +206,7 @@ impl Carrier {
         }
         if let Some(git) = look_up("git") {
             let folder = stdout(Command::new(&git).arg("--exec-path"))?;
-            self.folder(Path::new(folder.trim()), &|name| !name.ends_with(".perl") && name != "mergetools")?;
+            self.folder(Path::new(folder.trim()), &|name| !begins_with(name, NOT_OF_GIT))?;
             let templates =
                 Path::new(folder.trim()).ancestors().nth(2).map(|up| up.join("share/git-core/templates"));
             if let Some(templates) = templates.filter(|path| path.is_dir()) {
@@ -191,7 +214,7 @@ impl Carrier {
             }
         }
         for folder in python_folders().into_iter().filter(|folder| folder.is_dir()) {
-            self.folder(&folder, &|name| !NOT_OF_PYTHON.contains(&name) && !name.starts_with("config-"))?;
+            self.folder(&folder, &|name| !begins_with(name, NOT_OF_PYTHON))?;
         }
         for folder in perl_folders().into_iter().filter(|folder| folder.is_dir()) {
             self.folder(&folder, &|name| name != "unicore")?;
@@ -254,6 +277,10 @@ impl Carrier {
         }
         Ok(())
     }
+}
+
+fn begins_with(name: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| name.starts_with(word))
 }
 
 /// The path with its folder as it is really called: `/bin/sh` is `/usr/bin/sh` where /usr is merged.

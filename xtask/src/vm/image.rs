@@ -35,7 +35,9 @@ pub(crate) fn shared(built: &Built) -> Result<Vec<u8>> {
         carrier.archive.file(&format!("etc/{name}"), 0o644, text.as_bytes())?;
     }
     carrier.file_as(&built.init, "init")?;
-    carrier.file_as(&built.shellgate, &format!("{FOLDER}/shellgate"))?;
+    if let Some(shellgate) = &built.shellgate {
+        carrier.file_as(shellgate, &format!("{FOLDER}/shellgate"))?;
+    }
     for (name, path) in &built.tests {
         carrier.file_as(path, &test_program(name))?;
     }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 
 pub(crate) const QEMU: &str = "qemu-system-x86_64";
+/// What the kernel says, in the folder of the machine.
+pub(crate) const CONSOLE: &str = "console.log";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accelerator {
@@ -35,7 +37,10 @@ pub(crate) struct Parts<'a> {
     pub(crate) accelerator: Accelerator,
     /// Size of an empty disk, 0 for none.
     pub(crate) disk_mib: u64,
+    /// Wait for a debugger before the first instruction.
     pub(crate) gdb: bool,
+    /// Socket for a debugger that comes later.
+    pub(crate) debugger: Option<&'a Path>,
     /// The port is the caller's terminal.
     pub(crate) terminal: bool,
 }
@@ -46,7 +51,7 @@ impl Parts<'_> {
     }
 
     pub(crate) fn console(&self) -> PathBuf {
-        self.folder.join("console.log")
+        self.folder.join(CONSOLE)
     }
 
     fn monitor(&self) -> PathBuf {
@@ -96,6 +101,9 @@ impl Parts<'_> {
             file.set_len(self.disk_mib << 20)?;
             qemu.arg("-drive").arg(format!("file={},format=raw,if=none,id=disk", disk.display()));
             qemu.args(["-device", "nvme,drive=disk,serial=guest"]);
+        }
+        if let Some(socket) = self.debugger {
+            qemu.arg("-gdb").arg(format!("unix:{},server=on,wait=off", socket.display()));
         }
         if self.gdb {
             qemu.args(["-s", "-S"]);

@@ -1,6 +1,9 @@
 //! `cargo xtask vm --self-test`: jobs that end badly on purpose. Each must be reported as what it is, or the runner
 //! cannot be believed when it says that all is well.
 
+mod fault;
+
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -8,7 +11,10 @@ use shellgate_guest::{How, Job, Prepare};
 
 use super::Session;
 use super::boots::Boot;
+use super::machine::CONSOLE;
 use super::watch::{End, Heard, Limits};
+
+const FAULT: &str = "a fault in the kernel";
 
 /// How a boot is expected to end.
 enum Expected {
@@ -40,6 +46,7 @@ fn table() -> Vec<(&'static str, Vec<Job>, Expected)> {
             Expected::Verdict(&[How::Exit(3), How::Signal(11), How::TimedOut, How::Passed]),
         ),
         ("a panic", vec![job("echo c > /proc/sysrq-trigger")], Expected::Lost("kernel panicked")),
+        (FAULT, vec![job(fault::LINE)], Expected::Lost("kernel had a fault")),
         ("a power-off", vec![job(off)], Expected::Lost("powered off before its verdict")),
         ("a restart", vec![job("echo b > /proc/sysrq-trigger; sleep 30")], Expected::Lost("during")),
         ("a starved guest", vec![starving], Expected::Lost("starved")),
@@ -57,9 +64,16 @@ pub(super) fn run(session: &Session<'_>) -> Result<u8> {
     let kernel = session.kernels.first().context("no kernel")?;
     let mut wrong = 0;
     for (name, jobs, expected) in table() {
-        let boot = Boot { name, append: String::new(), disk_mib: 0, jobs };
+        let debugger = (name == FAULT).then(|| session.folder.path().join("debugger"));
+        let boot = Boot { name, append: String::new(), disk_mib: 0, debugger: debugger.clone(), jobs };
         let limits = |accelerator| Limits { silence: Duration::from_secs(15), ..Limits::of(accelerator) };
+        let console = session.folder.path().join(CONSOLE);
+        // The log of the boot before tells no address.
+        let striking = debugger.map(|port| thread::spawn(move || fault::strike(&console, &port)));
         let (_, heard, end) = session.boot(kernel, &boot, limits)?;
+        if let Some(Ok(Err(error))) = striking.map(thread::JoinHandle::join) {
+            eprintln!("vm: {name}: {error:#}");
+        }
         match fault(&heard, &end, &expected) {
             None => eprintln!("vm: {name}: reported as it should be: {}", told(&end)),
             Some(fault) => {
