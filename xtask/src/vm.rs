@@ -128,6 +128,9 @@ impl<'a> Session<'a> {
             for failure in &report.failures {
                 eprintln!("vm: FAILED {failure}");
             }
+            if let Some(why) = &report.lost {
+                eprintln!("vm: NO VERDICT on {}: {why}", report.release);
+            }
             eprintln!("{}", report.closing_line(&self.qemu));
             reports.push(report);
         }
@@ -135,10 +138,13 @@ impl<'a> Session<'a> {
         if whole && !self.args.short {
             report::write_page(root, &reports, &self.qemu)?;
         }
+        if reports.iter().any(|report| report.lost.is_some()) {
+            return Ok(2);
+        }
         Ok(u8::from(reports.iter().any(|report| !report.failures.is_empty())))
     }
 
-    /// Every boot of one kernel. A boot without a verdict ends the run.
+    /// Every boot of one kernel, until one has no verdict.
     fn kernel(&self, kernel: &Kernel) -> Result<Report> {
         let start = Instant::now();
         let mut report = Report::default();
@@ -154,14 +160,15 @@ impl<'a> Session<'a> {
             let (accelerator, heard, end) = self.boot(kernel, &boot, Limits::of)?;
             report.add(boot.name, &heard);
             report.accelerator = accelerator.to_string();
-            match end {
-                End::Verdict => {}
-                End::NoHello(why) => anyhow::bail!("{} does not start: {why}", kernel.image.display()),
+            report.lost = match end {
+                End::Verdict => continue,
+                End::NoHello(why) => Some(format!("{} does not start: {why}", kernel.image.display())),
                 End::Lost { why, console } => {
                     eprintln!("--- end of the console\n{console}\n---");
-                    anyhow::bail!("{} ({}): {why}", report.release, boot.name);
+                    Some(format!("{}: {why}", boot.name))
                 }
-            }
+            };
+            break;
         }
         report.seconds = start.elapsed().as_secs();
         Ok(report)

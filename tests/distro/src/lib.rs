@@ -99,6 +99,10 @@ pub enum Line {
     Trouble {
         what: String,
     },
+    /// From the first process: there will be no verdict.
+    RunnerEnded {
+        status: String,
+    },
     Done {
         nonce: String,
         tally: Tally,

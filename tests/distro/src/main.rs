@@ -43,7 +43,7 @@ fn reap_until_it_ends(runner: Pid) {
         match waitpid(None::<Pid>, Some(WaitPidFlag::__WALL)) {
             Ok(status) if status.pid() == Some(runner) => {
                 if status != nix::sys::wait::WaitStatus::Exited(runner, 0) {
-                    port::open().send(&Line::Trouble { what: format!("the runner ended: {status:?}") });
+                    port::open().send(&Line::RunnerEnded { status: format!("{status:?}") });
                 }
                 return;
             }

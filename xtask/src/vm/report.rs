@@ -19,6 +19,8 @@ pub(crate) struct Report {
     pub(crate) passed: usize,
     /// What failed, in words.
     pub(crate) failures: Vec<String>,
+    /// Why there is no verdict, if there is none.
+    pub(crate) lost: Option<String>,
     /// How often for which reason.
     pub(crate) skips: BTreeMap<String, usize>,
     /// What the doctor said, by boot.
@@ -107,10 +109,13 @@ fn page(reports: &[Report], qemu: &str) -> String {
     row(head("tests failed", &|report| report.failures.len().to_string()));
     row(head("tests skipped", &|report| report.skips.values().sum::<usize>().to_string()));
     for report in reports {
-        if report.failures.is_empty() && report.skips.is_empty() {
+        if report.failures.is_empty() && report.skips.is_empty() && report.lost.is_none() {
             continue;
         }
         let _ = writeln!(text, "\n## {}\n", report.release);
+        if let Some(why) = &report.lost {
+            let _ = writeln!(text, "- no verdict: {why}");
+        }
         for failure in &report.failures {
             let _ = writeln!(text, "- failed: {}", failure.lines().next().unwrap_or_default());
         }

@@ -48,9 +48,9 @@ fn table() -> Vec<(&'static str, Vec<Job>, Expected)> {
         ("a panic", vec![job("echo c > /proc/sysrq-trigger")], Expected::Lost("kernel panicked")),
         (FAULT, vec![job(fault::LINE)], Expected::Lost("kernel had a fault")),
         ("a power-off", vec![job(off)], Expected::Lost("powered off before its verdict")),
-        ("a restart", vec![job("echo b > /proc/sysrq-trigger; sleep 30")], Expected::Lost("during")),
+        ("a restart", vec![job("echo b > /proc/sysrq-trigger; sleep 30")], Expected::Lost("reset itself")),
         ("a starved guest", vec![starving], Expected::Lost("starved")),
-        ("a runner that is killed", vec![job("kill -9 -1; sleep 5")], Expected::Lost("the runner ended")),
+        ("a runner that is killed", vec![job("kill -9 -1; sleep 5")], Expected::Lost("runner ended")),
         (
             "a forged verdict before a power-off",
             vec![job(&format!("{forged}; {off}"))],

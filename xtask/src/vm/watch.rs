@@ -58,6 +58,8 @@ pub(crate) struct Heard {
     /// What programs that are no test programs wrote, by job.
     pub(crate) said: Vec<(String, String)>,
     running: BTreeSet<(String, String)>,
+    /// How the guest's runner ended, if the first process had to tell.
+    runner: Option<String>,
     verdict: Option<Tally>,
 }
 
@@ -113,6 +115,10 @@ impl Heard {
                 let shown = format!("{job} {test}: {} ({:.1} s)", told(how), millis as f64 / 1000.0);
                 self.tests.push(Test { job, name: test, how });
                 Some(shown)
+            }
+            Line::RunnerEnded { status } => {
+                self.runner = Some(status);
+                None
             }
             Line::Trouble { what } => {
                 let shown = format!("trouble: {what}");
@@ -173,10 +179,13 @@ pub(crate) fn run(parts: &Parts<'_>, nonce: &str, limits: Limits) -> Result<(Hea
         return Ok((heard, End::Lost { why, console: console::tail(&log) }));
     }
     let mut why = given_up.unwrap_or_else(|| match status {
+        Some(status) if status.success() => "the guest reset itself without a word".to_owned(),
         Some(status) => format!("QEMU ended ({status})"),
         None => "QEMU did not end".to_owned(),
     });
-    if let Some(cause) = console::cause(&log) {
+    if let Some(status) = &heard.runner {
+        why = format!("the guest's runner ended ({status})");
+    } else if let Some(cause) = console::cause(&log) {
         why = explained(&cause, &why);
     } else if !complaints.trim().is_empty() {
         why = format!("{why}: {}", complaints.trim().lines().take(3).collect::<Vec<_>>().join(" / "));
