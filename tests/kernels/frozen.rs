@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use shellgate_tests::{Gate, need, until};
 
-/// How long it stays frozen after the policy has answered.
+/// How long it stays frozen.
 const FROZEN: Duration = Duration::from_millis(500);
 
-/// Freezes the caller of a held exec while the policy answers.
-fn frozen(group: &Path, freeze: impl Fn(bool)) {
+/// Freezes the caller of a held exec while the policy answers. A caller whose wait only a fatal signal ends is not
+/// frozen before it has its answer; then it is, before the new program's first instruction.
+fn frozen(group: &Path, freeze: impl Fn(bool), is_frozen: impl Fn() -> bool) {
     fs::create_dir_all(group).expect("root may make a group");
     let live = Gate::holding("true").start(["bash", "-c", "echo up > up; /bin/true && echo ran > ran"]);
     live.file("up");
@@ -26,6 +27,7 @@ fn frozen(group: &Path, freeze: impl Fn(bool)) {
     }
     freeze(true);
     live.give("go");
+    until("the frozen group", is_frozen);
     thread::sleep(FROZEN);
     assert!(!live.work().join("ran").exists(), "it ran while it was frozen");
     freeze(false);
@@ -41,12 +43,12 @@ fn frozen(group: &Path, freeze: impl Fn(bool)) {
 fn a_caller_frozen_by_cgroup_v2_gets_one_answer_after_the_thaw() {
     need!(guest);
     let group = PathBuf::from("/sys/fs/cgroup/frozen-test");
-    let events = group.join("cgroup.events");
-    frozen(&group, |on| {
-        fs::write(group.join("cgroup.freeze"), if on { "1" } else { "0" }).expect("root may freeze");
-        let wanted = if on { "frozen 1" } else { "frozen 0" };
-        until(wanted, || fs::read_to_string(&events).is_ok_and(|text| text.contains(wanted)));
-    });
+    let (freeze, events) = (group.join("cgroup.freeze"), group.join("cgroup.events"));
+    frozen(
+        &group,
+        |on| fs::write(&freeze, if on { "1" } else { "0" }).expect("root may freeze"),
+        || fs::read_to_string(&events).is_ok_and(|text| text.contains("frozen 1")),
+    );
 }
 
 #[test]
@@ -59,9 +61,9 @@ fn a_caller_frozen_by_cgroup_v1_gets_one_answer_after_the_thaw() {
     assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
     let group = root.join("frozen-test");
     let state = group.join("freezer.state");
-    frozen(&group, |on| {
-        let wanted = if on { "FROZEN" } else { "THAWED" };
-        fs::write(&state, wanted).expect("root may freeze");
-        until(wanted, || fs::read_to_string(&state).is_ok_and(|text| text.trim() == wanted));
-    });
+    frozen(
+        &group,
+        |on| fs::write(&state, if on { "FROZEN" } else { "THAWED" }).expect("root may freeze"),
+        || fs::read_to_string(&state).is_ok_and(|text| text.trim() == "FROZEN"),
+    );
 }

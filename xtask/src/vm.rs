@@ -135,8 +135,8 @@ impl<'a> Session<'a> {
             reports.push(report);
         }
         let whole = self.args.kernel == "all" && self.args.test.is_none() && self.args.boot.is_none();
-        if whole && !self.args.short {
-            report::write_page(root, &reports, &self.qemu)?;
+        if whole {
+            report::write_page(root, &reports, &self.qemu, self.args.short)?;
         }
         if reports.iter().any(|report| report.lost.is_some()) {
             return Ok(2);

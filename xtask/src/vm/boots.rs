@@ -31,19 +31,52 @@ pub(crate) enum Length {
     Full,
 }
 
-/// Cases that stand for the rest where time is short: gate, seal, outcome, bypass.
+/// What stands for the rest where time is short: the seal that holds and the one that does not, each guard;
+const SHORT_SEAL: &[&str] = &[
+    "seal::ebpf::tests::guards::",
+    "an_exec_that_is_what_was_judged_runs",
+    "any_other_argv_envp_or_file_is_killed",
+    "an_exec_without_a_seal_is_killed",
+    "a_stranger_is_left_alone",
+];
+/// gate, outcome, bypass;
 const SHORT_CASES: &[&str] =
-    &["failing_execs::", "races::an_argument_rewritten", "callers::", "hook_answers::native"];
+    &["failing_execs::", "races::an_argument_rewritten", "callers::", "argv::", "hook_answers::native"];
+/// and an attack, with those that turn on their supervisor.
+const SHORT_RACE: &[&str] = &[
+    "a_thread_that_rewrites_an_argument_runs_nothing_denied",
+    "nobody_in_the_tree_reads_writes",
+    "without_its_supervisor_a_tree_executes_nothing",
+    "fallback::without_the_capabilities",
+    "fallback::without_type_information",
+];
 
 pub(crate) fn boots(length: Length) -> Vec<Boot> {
     let with_bpf = format!("{MODULES},bpf");
     match length {
-        Length::Short => vec![boot(
-            "short",
-            &with_bpf,
-            0,
-            vec![doctor(), seal(), kernels("kernels", &[]), tests("cases", "cases", SHORT_CASES)],
-        )],
+        Length::Short => vec![
+            boot(
+                "lsm with bpf",
+                &with_bpf,
+                0,
+                vec![
+                    doctor(),
+                    tests("seal", "unit", SHORT_SEAL),
+                    kernels("kernels", &[]),
+                    tests("cases", "cases", SHORT_CASES),
+                    alone(tests("race", "race", SHORT_RACE), 900),
+                    with_sysctl("yama 2", YAMA, "2", &["the_ptrace_seal_works"]),
+                    with_sysctl("yama 3", YAMA, "3", &["the_ptrace_seal_works", "yama_is_nothing"]),
+                ],
+            ),
+            boot("lsm without bpf", MODULES, 0, vec![doctor(), kernels("kernels", &["guards::"])]),
+            boot(
+                "lockdown",
+                &format!("{with_bpf} lockdown=integrity"),
+                0,
+                vec![doctor(), kernels("kernels", &["guards::all_four"])],
+            ),
+        ],
         Length::Full => vec![
             boot(
                 "stock",
@@ -56,13 +89,13 @@ pub(crate) fn boots(length: Length) -> Vec<Boot> {
                     alone(tests("race", "race", &[]), 900),
                     kernels("kernels", &[]),
                     swapped(),
-                    with_sysctl("yama 0", YAMA, "0"),
-                    with_sysctl("yama 1", YAMA, "1"),
-                    with_sysctl("bpf for all", "kernel.unprivileged_bpf_disabled", "0"),
-                    with_sysctl("bpf for root", "kernel.unprivileged_bpf_disabled", "1"),
-                    with_sysctl("yama 2", YAMA, "2"),
+                    with_sysctl("yama 0", YAMA, "0", &["levels::"]),
+                    with_sysctl("yama 1", YAMA, "1", &["levels::"]),
+                    with_sysctl("bpf for all", "kernel.unprivileged_bpf_disabled", "0", &["levels::"]),
+                    with_sysctl("bpf for root", "kernel.unprivileged_bpf_disabled", "1", &["levels::"]),
+                    with_sysctl("yama 2", YAMA, "2", &["levels::"]),
                     // There is no way back from this one.
-                    with_sysctl("yama 3", YAMA, "3"),
+                    with_sysctl("yama 3", YAMA, "3", &["levels::"]),
                 ],
             ),
             boot(
@@ -121,8 +154,8 @@ fn kernels(name: &str, only: &[&str]) -> Job {
 }
 
 /// The seals that are reached with a setting of the kernel, which stays for what follows.
-fn with_sysctl(name: &str, setting: &str, value: &str) -> Job {
-    let mut job = kernels(name, &["levels::"]);
+fn with_sysctl(name: &str, setting: &str, value: &str, only: &[&str]) -> Job {
+    let mut job = kernels(name, only);
     job.prepare = vec![Prepare::Sysctl { name: setting.into(), value: value.into() }];
     job
 }

@@ -38,7 +38,7 @@ impl Report {
         self.failures
             .extend(failed.map(|test| format!("{boot}: {} {}: {:?}", test.job, test.name, test.how)));
         self.failures.extend(heard.troubles.iter().map(|what| format!("{boot}: {what}")));
-        for skip in allowed::forbidden(&self.release, &heard.skips) {
+        for skip in allowed::forbidden(&self.release, boot, &heard.skips) {
             let (job, test, why) = (&skip.job, &skip.test, &skip.why);
             self.failures.push(format!("{boot}: {job} {test}: must not skip here: {why}"));
         }
@@ -77,12 +77,13 @@ const ROWS: [(&str, &str); 7] = [
 ];
 
 /// Writes `docs/kernel-support.md`.
-pub(crate) fn write_page(root: &Path, reports: &[Report], qemu: &str) -> Result<()> {
+pub(crate) fn write_page(root: &Path, reports: &[Report], qemu: &str, short: bool) -> Result<()> {
     let path = root.join("docs/kernel-support.md");
-    std::fs::write(&path, page(reports, qemu)).with_context(|| format!("cannot write {}", path.display()))
+    std::fs::write(&path, page(reports, qemu, short))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn page(reports: &[Report], qemu: &str) -> String {
+fn page(reports: &[Report], qemu: &str, short: bool) -> String {
     let mut text = String::from(
         "# Kernels\n\nWritten by `cargo xtask vm --kernel all`, which boots each of these kernels and tries. \"No\" is \
          followed by what\n`shellgate doctor` says about it there.\n\n",
@@ -124,7 +125,12 @@ fn page(reports: &[Report], qemu: &str) -> String {
         }
     }
     let accelerators: Vec<&str> = reports.iter().map(|report| report.accelerator.as_str()).collect();
-    let _ = writeln!(text, "\nRun with QEMU {qemu}, accelerators: {}.", accelerators.join(", "));
+    let list = if short { "short" } else { "full" };
+    let accelerators = accelerators.join(", ");
+    let _ = writeln!(
+        text,
+        "\nRun with the {list} list of tests under QEMU {qemu}, accelerators: {accelerators}."
+    );
     text
 }
 
@@ -184,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_page_shows_what_works_what_does_not_and_why() {
-        let page = page(&[report()], "10.0.2");
+        let page = page(&[report()], "10.0.2", false);
         for part in
             ["| eBPF seal | yes |", "no: before 6.6", "| 1 of 2 |", "- failed: lsm with bpf: cases bad"]
         {
