@@ -114,8 +114,7 @@ fn bench_with_room(room: Option<u32>) -> Option<Bench> {
     }
     if !fs::read_to_string("/proc/kallsyms").unwrap().contains(" bpf_loop\n") {
         skip("no eBPF seal here: this kernel has no bpf_loop");
-        let refused = EbpfSeal::with_room(room).err().unwrap();
-        assert!(refused.0.contains("the kernel refused eBPF program"), "{refused}");
+        assert!(EbpfSeal::with_room(room).is_err());
         return None;
     }
     let seal = EbpfSeal::with_room(room).unwrap();
