@@ -134,14 +134,22 @@ impl<'a> Session<'a> {
             eprintln!("{}", report.closing_line(&self.qemu));
             reports.push(report);
         }
-        let whole = self.args.kernel == "all" && self.args.test.is_none() && self.args.boot.is_none();
-        if whole {
-            report::write_page(root, &reports, &self.qemu, self.args.short)?;
+        if self.args.kernel == "all" && self.args.boot.is_none() {
+            report::write_page(root, &reports, &self.qemu, &self.list())?;
         }
         if reports.iter().any(|report| report.lost.is_some()) {
             return Ok(2);
         }
         Ok(u8::from(reports.iter().any(|report| !report.failures.is_empty())))
+    }
+
+    /// What was run, for the page.
+    fn list(&self) -> String {
+        let length = if self.args.short { "short" } else { "full" };
+        match &self.args.test {
+            Some(filter) => format!("those tests of the {length} list whose name contains `{filter}`"),
+            None => format!("the {length} list of tests"),
+        }
     }
 
     /// Every boot of one kernel, until one has no verdict.
@@ -269,5 +277,5 @@ fn qemu(cache: &Path) -> Result<String> {
 fn nonce() -> Result<String> {
     let mut bytes = [0; 16];
     std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
 }

@@ -34,8 +34,8 @@ pub struct Job {
     pub only: Vec<String>,
     /// Not the tests whose name contains one of these.
     pub without: Vec<String>,
-    /// No test left is no fault: somebody has asked for a few by name.
-    pub may_be_empty: bool,
+    /// Of all these only tests whose name contains this; then none left is no fault.
+    pub filter: String,
     /// Tests that are marked `ignore` and are to run here all the same.
     pub ignored: Vec<String>,
     /// Seconds that the program, or each test, may take.

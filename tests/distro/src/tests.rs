@@ -29,7 +29,7 @@ pub(crate) fn each(job: &Job, port: &Port, tally: &mut Tally) {
             return;
         }
     };
-    if wanted.is_empty() && !job.may_be_empty {
+    if wanted.is_empty() && job.filter.is_empty() {
         tally.failed += 1;
         port.send(&Line::Trouble { what: format!("{} has no test that was asked for", job.name) });
         return;
@@ -103,7 +103,7 @@ fn chosen(listed: &str, ignored: &str, job: &Job) -> Vec<String> {
     let ignored = tests(ignored);
     let mut wanted = tests(listed);
     wanted.retain(|test| job.only.is_empty() || named(&job.only, test));
-    wanted.retain(|test| !named(&job.without, test));
+    wanted.retain(|test| !named(&job.without, test) && test.contains(&job.filter));
     wanted.retain(|test| !ignored.contains(test) || named(&job.ignored, test));
     wanted
 }

@@ -11,7 +11,7 @@ use super::apt::Apt;
 /// Every series that a release is tested on: the floor, the stable releases, and the newest there is.
 pub(crate) const ALL: [&str; 5] = ["5.10", "6.1", "6.12", "6.18", "7.x"];
 /// How long a series' newest kernel counts as the newest.
-const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+const FRESH: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kernel {

@@ -77,18 +77,21 @@ const ROWS: [(&str, &str); 7] = [
 ];
 
 /// Writes `docs/kernel-support.md`.
-pub(crate) fn write_page(root: &Path, reports: &[Report], qemu: &str, short: bool) -> Result<()> {
+pub(crate) fn write_page(root: &Path, reports: &[Report], qemu: &str, list: &str) -> Result<()> {
     let path = root.join("docs/kernel-support.md");
-    std::fs::write(&path, page(reports, qemu, short))
+    std::fs::write(&path, page(reports, qemu, list))
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn page(reports: &[Report], qemu: &str, short: bool) -> String {
+fn page(reports: &[Report], qemu: &str, list: &str) -> String {
     let mut text = String::from(
         "# Kernels\n\nWritten by `cargo xtask vm --kernel all`, which boots each of these kernels and tries. \"No\" is \
          followed by what\n`shellgate doctor` says about it there.\n\n",
     );
-    let mut row = |cells: Vec<String>| text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    // Writing to a String cannot fail.
+    let mut row = |cells: Vec<String>| {
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    };
     let head = |first: &str, cell: &dyn Fn(&Report) -> String| {
         std::iter::once(first.to_owned()).chain(reports.iter().map(cell)).collect::<Vec<_>>()
     };
@@ -125,12 +128,8 @@ fn page(reports: &[Report], qemu: &str, short: bool) -> String {
         }
     }
     let accelerators: Vec<&str> = reports.iter().map(|report| report.accelerator.as_str()).collect();
-    let list = if short { "short" } else { "full" };
     let accelerators = accelerators.join(", ");
-    let _ = writeln!(
-        text,
-        "\nRun with the {list} list of tests under QEMU {qemu}, accelerators: {accelerators}."
-    );
+    let _ = writeln!(text, "\nRun with {list}, under QEMU {qemu}, accelerators: {accelerators}.");
     text
 }
 
@@ -190,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_page_shows_what_works_what_does_not_and_why() {
-        let page = page(&[report()], "10.0.2", false);
+        let page = page(&[report()], "10.0.2", "the full list of tests");
         for part in
             ["| eBPF seal | yes |", "no: before 6.6", "| 1 of 2 |", "- failed: lsm with bpf: cases bad"]
         {

@@ -112,7 +112,8 @@ impl Heard {
             }
             Line::Ended { job, test, how, millis } => {
                 self.running.remove(&(job.clone(), test.clone()));
-                let shown = format!("{job} {test}: {} ({:.1} s)", told(how), millis as f64 / 1000.0);
+                let seconds = Duration::from_millis(millis).as_secs_f64();
+                let shown = format!("{job} {test}: {} ({:.1} s)", told(how), seconds);
                 self.tests.push(Test { job, name: test, how });
                 Some(shown)
             }

@@ -17,7 +17,7 @@ pub(super) const LINE: &str = "echo \"fault goes here: $(grep ' __x64_sys_sethos
 const MARK: &str = "fault goes here: ";
 /// `ud2`.
 const NO_INSTRUCTION: &str = "0f0b";
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_mins(4);
 
 /// Waits for the guest's word and strikes.
 pub(super) fn strike(console: &Path, port: &Path) -> Result<()> {
