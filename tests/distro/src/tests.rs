@@ -115,15 +115,15 @@ mod listing {
     #[test]
     fn a_job_has_the_tests_it_names_and_not_those_it_leaves_out() {
         let listed = "a::x: test\na::y: test\nb::z: test\nb::child: test\nb::bench: benchmark\n";
-        let chosen = |only: &[&str], without: &[&str], ignored: &[&str]| {
+        let wanted = |only: &[&str], without: &[&str], ignored: &[&str]| {
             let words = |words: &[&str]| words.iter().map(ToString::to_string).collect();
             let job =
                 Job { only: words(only), without: words(without), ignored: words(ignored), ..Job::default() };
-            super::chosen(listed, "b::child: test\n", &job)
+            chosen(listed, "b::child: test\n", &job)
         };
-        assert_eq!(chosen(&[], &[], &[]), ["a::x", "a::y", "b::z"]);
-        assert_eq!(chosen(&["a::"], &["y"], &[]), ["a::x"]);
-        assert_eq!(chosen(&["b::"], &[], &["child"]), ["b::z", "b::child"]);
-        assert!(chosen(&["c::"], &[], &[]).is_empty());
+        assert_eq!(wanted(&[], &[], &[]), ["a::x", "a::y", "b::z"]);
+        assert_eq!(wanted(&["a::"], &["y"], &[]), ["a::x"]);
+        assert_eq!(wanted(&["b::"], &[], &["child"]), ["b::z", "b::child"]);
+        assert!(wanted(&["c::"], &[], &[]).is_empty());
     }
 }

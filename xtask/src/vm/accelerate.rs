@@ -71,6 +71,8 @@ fn has_virtualization(cpuinfo: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
     use super::*;
 
     #[test]

@@ -251,6 +251,8 @@ fn install(options: &[String], from: &[&str]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
     use super::*;
 
     #[test]

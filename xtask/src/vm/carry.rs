@@ -322,6 +322,8 @@ fn perl_folders() -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
     use super::*;
 
     #[test]

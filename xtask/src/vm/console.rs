@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn only_the_last_lines_are_shown() {
-        let log: String = (0..100).map(|line| format!("line {line}\r\n")).collect();
+        let log = (0..100).map(|line| format!("line {line}\r\n")).collect::<Vec<_>>().concat();
         let shown = tail(&log);
         assert_eq!(shown.lines().count(), TAIL);
         assert!(shown.ends_with("line 99") && !shown.contains('\r'));

@@ -83,6 +83,8 @@ impl Archive {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
     use std::io::Write as _;
     use std::process::{Command, Stdio};
 

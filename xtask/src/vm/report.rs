@@ -161,18 +161,17 @@ mod tests {
 
     fn report() -> Report {
         let test = |name: &str, how| Test { job: "cases".into(), name: name.into(), how };
-        let heard = Heard {
-            release: Some("6.1.0-1-cloud".into()),
-            tests: vec![test("good", How::Passed), test("bad", How::Exit(101))],
-            skips: vec![Skip { job: "cases".into(), test: "s".into(), why: "gdb is not installed".into() }],
-            said: vec![(
-                "doctor".into(),
-                json!({"seal_ebpf": {"ok": true, "detail": "a (active), b (inactive: x)"},
+        let mut heard = Heard::default();
+        heard.release = Some("6.1.0-1-cloud".into());
+        heard.tests = vec![test("good", How::Passed), test("bad", How::Exit(101))];
+        heard.skips =
+            vec![Skip { job: "cases".into(), test: "s".into(), why: "gdb is not installed".into() }];
+        heard.said = vec![(
+            "doctor".into(),
+            json!({"seal_ebpf": {"ok": true, "detail": "a (active), b (inactive: x)"},
                     "sync_wake_up": {"ok": false, "detail": "before 6.6"}})
-                .to_string(),
-            )],
-            ..Heard::default()
-        };
+            .to_string(),
+        )];
         let mut report = Report { accelerator: "tcg".into(), ..Report::default() };
         report.add("lsm with bpf", &heard);
         report
