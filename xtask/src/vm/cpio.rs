@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(bytes.len() % 4, 0);
         let text = String::from_utf8_lossy(&bytes);
         let at = |name: &str| text.find(name).unwrap_or_else(|| panic!("no {name:?}"));
-        assert!(at("\0a\0") > 0 || at("a\0") < at("a/b\0"));
+        assert!(at("a\0") < at("a/b\0"));
         assert!(at("a/b\0") < at("a/b/c\0") && at("12345") < at("TRAILER!!!"));
         assert!(!text.contains("second one"));
     }
