@@ -166,7 +166,10 @@ fn load_types(object: &mut Object) -> Result<OwnedFd, SealError> {
 
 fn create_maps(object: &mut Object, room: Option<u32>) -> Result<HashMap<String, Map>, SealError> {
     let mut maps = HashMap::new();
-    for (name, map) in &object.maps {
+    // In one order, so that two tries fail at the same one.
+    let mut definitions: Vec<_> = object.maps.iter().collect();
+    definitions.sort_by_key(|(name, _)| *name);
+    for (name, map) in definitions {
         let shape = MapShape {
             kind: map.map_type(),
             key_size: map.key_size(),
