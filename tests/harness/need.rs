@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::program::shellgate;
 
-/// Returns from the test when one of these is not to be had: `root`, `x86_64`, `mount_ns`, `ebpf`, or a program.
+/// Returns from the test when one of these is not to be had: `root`, `x86_64`, `mount_ns`, `ebpf`,
+/// `guest`, or a program.
 #[macro_export]
 macro_rules! need {
     ($($what:ident),+ $(,)?) => {
@@ -26,7 +27,7 @@ macro_rules! need {
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What no set-up can bring: another run, another machine or another container has it.
-const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns", "ebpf", "toolchain"];
+const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns", "ebpf", "toolchain", "guest"];
 
 /// Why it is not to be had here, if it is not.
 pub fn lacks(what: &str) -> Option<String> {
@@ -41,6 +42,8 @@ pub fn lacks(what: &str) -> Option<String> {
             let seal = found.map_or(Value::Null, |found| found["seal_ebpf"].clone());
             (seal["ok"] != true).then(|| format!("no eBPF seal here: {}", seal["detail"]))
         }
+        "guest" if std::env::var_os("SHELLGATE_GUEST").is_some() => None,
+        "guest" => Some("changes the whole machine, so only in a guest (cargo xtask vm)".to_owned()),
         "mount_ns" => {
             let unshared = Command::new("unshare").args(["-m", "true"]).env("PATH", PATH).output();
             let works = unshared.is_ok_and(|done| done.status.success());

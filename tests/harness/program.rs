@@ -52,10 +52,13 @@ fn newest(path: &Path) -> SystemTime {
 }
 
 /// The path of `programs/NAME.c`, compiled. Kept under a name of its content, so that tests of several processes
-/// share it.
+/// share it. `$SHELLGATE_PROGRAMS` names another folder, which may have it compiled already.
 pub fn program(name: &str) -> PathBuf {
     let sources = std::env::var_os("SHELLGATE_PROGRAMS")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("programs"), PathBuf::from);
+    if sources.join(name).is_file() {
+        return sources.join(name);
+    }
     let source = sources.join(name).with_extension("c");
     let text = fs::read(&source).unwrap_or_else(|error| panic!("cannot read {}: {error}", source.display()));
     let mut hash = DefaultHasher::new();

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::watched::Finished;
 
 /// How long a supervisor may take to close its trace after the command ended.
-const CLOSING: Duration = Duration::from_secs(10);
+const CLOSING: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub struct Ran {

@@ -1,4 +1,5 @@
-/* built with -static -nostdlib: the smallest program there is, so that only the exec itself costs */
+/* flags: -static -nostdlib
+   The smallest program there is, so that only the exec itself costs. */
 void _start(void) {
 #if defined(__x86_64__)
   __asm__ volatile("mov $60, %eax; xor %edi, %edi; syscall");

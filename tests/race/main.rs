@@ -17,9 +17,13 @@ fn is_long() -> bool {
     std::env::var_os("SHELLGATE_RACE_LONG").is_some()
 }
 
-/// Of two numbers the one for this form.
+/// Of two numbers the one for this form. In a guest, which may be emulated, the short form is shorter.
 fn by_form(short: usize, long: usize) -> usize {
-    if is_long() { long } else { short }
+    match (is_long(), std::env::var_os("SHELLGATE_GUEST").is_some()) {
+        (true, _) => long,
+        (false, true) => short.div_ceil(6),
+        (false, false) => short,
+    }
 }
 
 /// The seals to be had here, or the one that was asked for. The ptrace seal works wherever the product does.

@@ -11,8 +11,10 @@ mod race;
 mod setup;
 mod test;
 mod tidy;
+mod vm;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
@@ -37,9 +39,11 @@ enum Verb {
     Setup,
     /// Set up, then run every test; as root, run the end-to-end tests a second time as an ordinary user.
     Test(test::TestArgs),
+    /// Run the tests on other kernels, each in a virtual machine.
+    Vm(vm::VmArgs),
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     match Verb::parse() {
         Verb::Bench(args) => bench::run(&root(), &args),
         Verb::Ebpf(args) => ebpf::run(&root(), &args),
@@ -49,7 +53,10 @@ fn main() -> Result<()> {
         Verb::Race(args) => race::run(&root(), &args),
         Verb::Setup => setup::run(),
         Verb::Test(args) => test::run(&root(), &args),
-    }
+        // It has more to say than success and failure.
+        Verb::Vm(args) => return Ok(vm::run(&root(), &args)),
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The workspace, wherever cargo was called from.

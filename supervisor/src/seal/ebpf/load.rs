@@ -161,7 +161,10 @@ fn load_types(object: &mut Object) -> Result<OwnedFd, SealError> {
 
 fn create_maps(object: &mut Object, room: Option<u32>) -> Result<HashMap<String, Map>, SealError> {
     let mut maps = HashMap::new();
-    for (name, map) in &object.maps {
+    // In one order, so that two tries fail at the same one.
+    let mut definitions: Vec<_> = object.maps.iter().collect();
+    definitions.sort_by_key(|(name, _)| *name);
+    for (name, map) in definitions {
         let shape = MapShape {
             kind: map.map_type(),
             key_size: map.key_size(),
@@ -169,7 +172,13 @@ fn create_maps(object: &mut Object, room: Option<u32>) -> Result<HashMap<String,
             max_entries: room.filter(|_| name == "MEMBERS").unwrap_or(map.max_entries()),
             flags: map.map_flags(),
         };
-        let made = Map::create(name, shape).map_err(because(format!("cannot create eBPF map {name}")))?;
+        let made = Map::create(name, shape).map_err(|error| {
+            // Before 5.11 this is also how a map is refused that is larger than RLIMIT_MEMLOCK; those kernels have
+            // no `bpf_loop` either, so raising the limit would gain nothing.
+            let denied = error.raw_os_error() == Some(libc::EPERM);
+            let why = if denied { " (needs CAP_BPF, and a kernel from 5.17 on)" } else { "" };
+            SealError(format!("cannot create eBPF map {name}: {error}{why}"))
+        })?;
         if map.section_kind() == EbpfSectionKind::Rodata {
             made.update(0, map.data(), bpf::ANY)
                 .and_then(|()| made.freeze())

@@ -87,6 +87,16 @@ struct Waiting {
     script: Option<PathBuf>,
 }
 
+/// Says it, and adds it to the list in `$SHELLGATE_SKIPS`.
+fn skip(why: &str) {
+    let line = format!("{}: {why}\n", std::thread::current().name().unwrap_or("a test"));
+    eprint!("skipped {line}");
+    if let Some(list) = std::env::var_os("SHELLGATE_SKIPS") {
+        let list = fs::OpenOptions::new().append(true).create(true).open(list);
+        list.unwrap().write_all(line.as_bytes()).unwrap();
+    }
+}
+
 /// The seal, or the reason why this machine cannot have it. Where it should work, not working is a failure.
 fn bench() -> Option<Bench> {
     bench_with_room(None)
@@ -99,7 +109,12 @@ fn bench_with_room(room: Option<u32>) -> Option<Bench> {
     let (bpf, perfmon, sys_admin) = (1 << 39, 1 << 38, 1 << 21);
     let may = caps & (bpf | perfmon) == bpf | perfmon || caps & sys_admin != 0;
     if !may || !Path::new("/sys/kernel/btf/vmlinux").exists() {
-        eprintln!("skipped: needs CAP_BPF, CAP_PERFMON and kernel BTF");
+        skip("needs CAP_BPF, CAP_PERFMON and kernel BTF");
+        return None;
+    }
+    if !fs::read_to_string("/proc/kallsyms").unwrap().contains(" bpf_loop\n") {
+        skip("no eBPF seal here: this kernel has no bpf_loop");
+        assert!(EbpfSeal::with_room(room).is_err());
         return None;
     }
     let seal = EbpfSeal::with_room(room).unwrap();
@@ -243,6 +258,7 @@ fn was_killed(status: ExitStatus) -> bool {
     status.signal() == Some(libc::SIGKILL)
 }
 
+mod guards;
 mod judged;
 mod outcome;
 mod tree;

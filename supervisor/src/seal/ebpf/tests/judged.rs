@@ -133,15 +133,18 @@ fn what_stat_reports_is_the_kernels_identity_on_a_plain_file_system() {
 }
 
 #[test]
-#[ignore = "needs root, a swap area and the memory controller of cgroup v1"]
+#[ignore = "needs root, a swap area and the memory controller"]
 fn argv_that_is_swapped_out_is_compared_by_hand() {
     let Some(bench) = bench() else { return };
     let path = fs::canonicalize("/bin/true").unwrap().to_str().unwrap().to_owned();
     let mut argv = vec![path.clone()];
     argv.extend(std::iter::repeat_n("y".repeat(100_000), 19));
-    let group = Path::new("/sys/fs/cgroup/memory").join(format!("seal-test-{}", std::process::id()));
+    let groups = Path::new("/sys/fs/cgroup");
+    let unified = fs::write(groups.join("cgroup.subtree_control"), "+memory").is_ok();
+    let (under, limit) = if unified { ("", "memory.max") } else { ("memory", "memory.limit_in_bytes") };
+    let group = groups.join(under).join(format!("seal-test-{}", std::process::id()));
     fs::create_dir(&group).unwrap();
-    fs::write(group.join("memory.limit_in_bytes"), "2M").unwrap();
+    fs::write(group.join(limit), "2M").unwrap();
     for tampered in [false, true] {
         let before = bench.seal.held();
         for round in 0.. {
