@@ -21,8 +21,8 @@ pub struct Ended {
 /// How a process ended, as one source tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
-    /// A wait status; `None` when this kernel does not tell.
-    pub status: Option<i32>,
+    /// A wait status.
+    pub status: i32,
     pub user_us: Option<u64>,
     pub system_us: Option<u64>,
     pub max_rss_kib: Option<u64>,
@@ -125,6 +125,17 @@ impl Tracker {
         self.report(state, ended);
     }
 
+    /// A process ended before `seen`, and nobody has told how. A later program under its number is another one.
+    pub fn lost(&self, pid: i32, seen: Instant) {
+        let mut state = self.state();
+        if state.awaits(pid) || state.running.get(&pid).is_none_or(|admitted| admitted.since > seen) {
+            return;
+        }
+        if let Some(admitted) = state.running.remove(&pid) {
+            self.report(state, vec![(admitted, blank(OutcomeKind::Unknown))]);
+        }
+    }
+
     /// A process ended.
     pub fn exited(&self, pid: i32, exit: Exit) {
         let mut state = self.state();
@@ -208,14 +219,11 @@ fn replaced_by(seq: u64) -> Outcome {
 }
 
 fn outcome_of(exit: Exit) -> Outcome {
-    let kind = match exit.status {
-        None => OutcomeKind::Unknown,
-        Some(status) if libc::WIFEXITED(status) => OutcomeKind::Exited,
-        Some(_) => OutcomeKind::Signaled,
-    };
+    let status = exit.status;
+    let kind = if libc::WIFEXITED(status) { OutcomeKind::Exited } else { OutcomeKind::Signaled };
     Outcome {
-        code: exit.status.filter(|status| libc::WIFEXITED(*status)).map(|status| libc::WEXITSTATUS(status)),
-        signal: exit.status.filter(|status| libc::WIFSIGNALED(*status)).map(|status| libc::WTERMSIG(status)),
+        code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
         user_us: exit.user_us,
         system_us: exit.system_us,
         max_rss_kib: exit.max_rss_kib,

@@ -229,8 +229,7 @@ fn receive_records(tracker: &Arc<Tracker>, ledger: &Arc<Ledger>) -> impl Fn(Kern
     move |record| match record {
         KernelRecord::Exec { seq, pid: _, fate } => tracker.fate(seq, fate),
         KernelRecord::Exit { pid, status, user_us, system_us, max_rss_kib } => {
-            tracker
-                .exited(pid, crate::outcome::Exit { status: Some(status), user_us, system_us, max_rss_kib });
+            tracker.exited(pid, crate::outcome::Exit { status, user_us, system_us, max_rss_kib });
         }
         KernelRecord::Lost { count } => {
             ledger.counts.lost.fetch_add(count, Ordering::Relaxed);

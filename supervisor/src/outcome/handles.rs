@@ -1,11 +1,12 @@
 //! Exit status by process handle: a pidfd keeps it even when another process reaps (6.15). One thread waits
 //! for all of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
@@ -51,10 +52,19 @@ impl Handles {
     }
 }
 
+/// How long the reaper may take to tell the status that a handle does not. The command and orphans are its own.
+const REAPER: Duration = Duration::from_millis(200);
+
 fn wait(watched: &Watched, tracker: &Tracker) {
     let mut ready = [EpollEvent::empty(); 64];
+    // Processes that ended without a status, in the order of their end.
+    let mut untold: VecDeque<(i32, Instant)> = VecDeque::new();
     loop {
-        let count = match watched.epoll.wait(&mut ready, EpollTimeout::NONE) {
+        let patience = untold.front().map(|(_, seen)| REAPER.saturating_sub(seen.elapsed()));
+        let timeout = patience.map_or(EpollTimeout::NONE, |patience| {
+            EpollTimeout::from(u16::try_from(patience.as_millis() + 1).unwrap_or(u16::MAX))
+        });
+        let count = match watched.epoll.wait(&mut ready, timeout) {
             Ok(count) => count,
             Err(nix::Error::EINTR) => continue,
             Err(errno) => {
@@ -62,6 +72,9 @@ fn wait(watched: &Watched, tracker: &Tracker) {
                 return;
             }
         };
+        while let Some((pid, seen)) = untold.pop_front_if(|(_, seen)| seen.elapsed() >= REAPER) {
+            tracker.lost(pid, seen);
+        }
         for event in &ready[..count] {
             let pid = event.data() as i32;
             let handle = watched.handles.lock().unwrap_or_else(PoisonError::into_inner).remove(&pid);
@@ -69,7 +82,12 @@ fn wait(watched: &Watched, tracker: &Tracker) {
             let status = pidfd::exit_status(handle.as_fd()).ok().flatten();
             // Closing the handle takes it out of the epoll set.
             drop(handle);
-            tracker.exited(pid, Exit { status, user_us: None, system_us: None, max_rss_kib: None });
+            match status {
+                Some(status) => {
+                    tracker.exited(pid, Exit { status, user_us: None, system_us: None, max_rss_kib: None });
+                }
+                None => untold.push_back((pid, Instant::now())),
+            }
         }
     }
 }

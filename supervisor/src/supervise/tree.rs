@@ -101,7 +101,7 @@ fn hear(running: &Running, launched: &Launched, report: Report) -> bool {
         Report::Command { .. } | Report::Stopped { .. } | Report::Continued { .. } => false,
         Report::Ended { pid, status, user_us, system_us, max_rss_kib } => {
             let exit = Exit {
-                status: Some(status),
+                status,
                 user_us: Some(user_us),
                 system_us: Some(system_us),
                 max_rss_kib: Some(max_rss_kib),
