@@ -15,6 +15,7 @@ use std::sync::{Arc, RwLock};
 use std::thread;
 use std::time::Duration;
 
+use crate::capture::memory;
 use crate::config::{Config, OnFailure};
 use crate::hooks::gate::Gate;
 use crate::launch::Launched;
@@ -127,6 +128,8 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     // By really trying, and before any thread exists: the probe of the ptrace seal forks.
     let seal = seal::choose(setup.seal, setup.require_seal, launched.confined.wait_killable)
         .map_err(|error| text(&error))?;
+    // It waits for our word, and has not executed yet.
+    memory::may_read(launched.command).map_err(|error| format!("nothing could be judged here: {error}"))?;
     raise_descriptor_limit();
     let listener = {
         let fd = launched.listener.try_clone().map_err(|error| text(&error))?;

@@ -104,7 +104,9 @@ impl Memory {
             let read = match self.read(&ranges, &mut bytes) {
                 Ok(read) => read,
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EFAULT | libc::EIO)) => 0,
-                Err(source) => return Err(CaptureError::Memory { tid: self.tid, source }),
+                Err(source) => {
+                    return Err(CaptureError::Memory { tid: self.tid, source: explained(source) });
+                }
             };
             let whole = read / PAGE as usize;
             for (at, page) in pages.iter().take(whole).enumerate() {
@@ -138,6 +140,33 @@ impl Memory {
         }
         Ok(done)
     }
+}
+
+/// What every process that was forked from this one has at the same address.
+static MARK: u64 = 0x7368_656c_6c67_6174;
+
+/// Whether we may read the memory of `pid`, which was forked from this process and has not executed since. Without
+/// that no exec could be judged.
+pub fn may_read(pid: i32) -> Result<(), CaptureError> {
+    let mut found = [0; 8];
+    let addr = (&raw const MARK) as u64;
+    if Memory::of(pid).copy(addr, &mut found)? && found == MARK.to_ne_bytes() {
+        return Ok(());
+    }
+    Err(CaptureError::Unreadable { what: "what we know to be there", tid: pid, addr })
+}
+
+/// Who forbids it, where the kernel's errno says only that it is forbidden.
+fn explained(error: io::Error) -> io::Error {
+    let denied = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
+    let yama = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    if denied && yama.is_ok_and(|scope| scope.trim() == "3") {
+        return io::Error::new(
+            error.kind(),
+            "kernel.yama.ptrace_scope is 3, which lets nobody read another's memory",
+        );
+    }
+    error
 }
 
 #[cfg(test)]

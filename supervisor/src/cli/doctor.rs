@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use serde_json::{Map, Value, json};
 
 use super::print;
+use crate::capture::memory;
 use crate::launch::probe;
 use crate::seal;
+use crate::sys::process::{self, Fork};
 
 /// Exit status: 0 when `shellgate run` can work here, 1 when it cannot.
 #[derive(Debug, clap::Args)]
@@ -63,6 +65,24 @@ fn kernel() -> String {
         .unwrap_or_default()
 }
 
+/// A child that waits is read as a caller would be.
+fn caller_memory() -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let (waiting, ours) = nix::unistd::pipe().map_err(|errno| text(&errno))?;
+    let child = match process::fork().map_err(|error| text(&error))? {
+        Fork::Child => {
+            drop(ours);
+            let _ = nix::unistd::read(&waiting, &mut [0]);
+            process::exit_now(0)
+        }
+        Fork::Parent { child } => child,
+    };
+    let read = memory::may_read(child).map_err(|error| text(&error));
+    drop(ours);
+    let _ = process::wait(child, 0);
+    read
+}
+
 fn examine() -> Vec<Finding> {
     let tried = probe::filter();
     let installed =
@@ -96,6 +116,11 @@ fn examine() -> Vec<Finding> {
             result: tried.signal_scope.clone(),
         });
     }
+    findings.push(Finding {
+        name: "caller_memory",
+        needed: true,
+        result: caller_memory().map(|()| "what a process passes to execve can be read".to_owned()),
+    });
     let seals = seal::survey();
     findings.push(Finding {
         name: "seal",
