@@ -11,7 +11,7 @@ fn text(path: &std::path::Path) -> &str {
 /// A policy that takes its time and counts how often it was asked about `true`.
 fn slow(milliseconds: u32) -> Gate {
     Gate::with_hook(&format!(
-        "case $event in *'\"name\":\"true\"'*) echo >> {{work}}/asked; sleep 0.{milliseconds:03};; esac"
+        "case $event in *'\"name\":\"true\",\"path_raw\"'*) echo >> {{work}}/asked; sleep 0.{milliseconds:03};; esac"
     ))
 }
 

@@ -115,7 +115,7 @@ impl Gate {
     /// the work folder is written to. Until then `asked` holds its pid.
     pub fn holding(name: &str) -> Self {
         let hold = "echo $$ >> {work}/asked; read go < {work}/go";
-        Self::with_hook(&format!("case $event in *'\"name\":\"{name}\"'*) {hold};; esac")).pipe("go")
+        Self::with_hook(&format!("case $event in *'\"name\":\"{name}\",\"path_raw\"'*) {hold};; esac")).pipe("go")
     }
 
     /// A named pipe in the work folder: who reads it waits without executing anything.

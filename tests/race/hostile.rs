@@ -49,7 +49,8 @@ fn two_that_trace_each_other_hang_nobody() {
             assert!(ran.stdout.contains("ended 0\n"), "{}", ran.story());
         } else {
             let denied = ran.denied();
-            assert_eq!(denied.len(), 2, "{}", ran.story());
+            // Whoever was refused first ends, and then traces nobody any more.
+            assert!((1..=2).contains(&denied.len()), "{}", ran.story());
             assert!(denied.iter().all(|record| record["defect"] == "seal"), "{}", ran.story());
         }
     }

@@ -17,7 +17,7 @@ fn gate() -> Gate {
         {"ask": "really print?", "exe": "printf"},
         {"deny": "broken", "exe": "uname", "if": "argv[9] == \"x\""},
     ]);
-    let slow = r#"case $(cat) in *'"name":"expr"'*) exit 4;; *'"name":"date"'*) echo '{"verdict":"deny","reason":"no date"}';; *) NONE;; esac"#;
+    let slow = r#"case $(cat) in *'"name":"expr","path_raw"'*) exit 4;; *'"name":"date","path_raw"'*) echo '{"verdict":"deny","reason":"no date"}';; *) NONE;; esac"#;
     Gate::with_hooks(&[rules("rules", &list), policy("process", slow)])
         .script("touches", "#!/bin/sh\necho forbidden\n")
         .script("plain", "#!/bin/sh\nexit 0\n")

@@ -46,7 +46,7 @@ fn a_caller_whose_folder_is_gone_is_judged_as_any_other() {
     for (word, ran_it) in [("none", true), ("deny", false)] {
         // One answer for touch, none for the rest.
         let hook = format!(
-            r#"case $(cat) in *'"name":"touch"'*) echo '{{"verdict":"{word}","reason":"no"}}';; *) NONE;; esac"#
+            r#"case $(cat) in *'"name":"touch","path_raw"'*) echo '{{"verdict":"{word}","reason":"no"}}';; *) NONE;; esac"#
         );
         let gate = guarded(policy("guard", &hook));
         let line = line.replace("{work}", &gate.work().display().to_string());
@@ -131,7 +131,7 @@ fn nothing_of_a_hook_is_left_when_it_was_judged() {
 #[test]
 fn a_hook_is_the_file_that_was_there_at_the_start_wherever_the_agent_goes() {
     let hook = with(denies("guard", "no"), "command", "./work/guard.sh");
-    let gate = guarded(hook).script("guard.sh", "#!/bin/sh\ncase $(cat) in *'\"name\":\"touch\"'*) echo '{\"verdict\":\"deny\",\"reason\":\"from the start\"}';; *) echo '{\"verdict\":\"none\"}';; esac\n");
+    let gate = guarded(hook).script("guard.sh", "#!/bin/sh\ncase $(cat) in *'\"name\":\"touch\",\"path_raw\"'*) echo '{\"verdict\":\"deny\",\"reason\":\"from the start\"}';; *) echo '{\"verdict\":\"none\"}';; esac\n");
     let gate = gate.script("else/work/guard.sh", "#!/bin/sh\necho '{\"verdict\":\"none\"}'\n");
     let ran = gate.bash("cd else; PATH=$PWD/work:$PATH; /bin/touch RAN");
     ran.exits(126);
