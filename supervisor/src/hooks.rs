@@ -4,12 +4,14 @@
 pub mod claude_settings;
 pub mod command;
 pub mod gate;
+pub mod lifecycle;
 pub mod manifest;
 pub mod protocol;
 pub mod rules;
 #[cfg(test)]
 pub(crate) mod sample;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the policy hooks made of one exec.
@@ -41,7 +43,7 @@ pub struct Refusal {
 }
 
 /// Why a hook's answer was not a clean none and not a real deny either.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Defect {
     /// Ran past its deadline.

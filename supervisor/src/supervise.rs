@@ -70,6 +70,8 @@ impl Counts {
             killed: read(&self.killed),
             hook_faults: read(&self.hook_faults),
             lost: read(&self.lost),
+            tool_calls: 0,
+            tool_calls_refused: 0,
         }
     }
 }

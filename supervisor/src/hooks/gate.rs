@@ -15,7 +15,8 @@ use super::{Answer, Defect, HookAnswer, Judgement, Refusal, Verdict, command};
 use crate::event::Event;
 use crate::notify::pool;
 
-pub use ask::{AskAnswer, Asker, Headless, Question};
+pub(super) use ask::put;
+pub use ask::{AskAnswer, Asker, Headless, Question, Subject};
 
 /// Whether `capabilities.shell.allow` names the program.
 pub type Admits = Box<dyn Fn(&Event) -> bool + Send + Sync>;
@@ -31,9 +32,9 @@ pub struct Gate {
 }
 
 /// One hook's answer and how long it took.
-struct Heard {
-    answer: HookAnswer,
-    took: Duration,
+pub(super) struct Heard {
+    pub(super) answer: HookAnswer,
+    pub(super) took: Duration,
 }
 
 impl Gate {
@@ -141,8 +142,9 @@ impl Gate {
         }
         for (hook, question) in questions {
             pool::about_to_wait();
-            let question = Question { hook: &hook.name, text: question, event, wanted };
-            if let Some(refusal) = ask::put(&*self.asker, &question) {
+            let subject = Subject::Exec(event);
+            let question = Question { hook: &hook.name, text: question, subject, wanted };
+            if let Some(refusal) = put(&*self.asker, &question) {
                 return Verdict::Refused(refusal);
             }
         }
@@ -160,6 +162,10 @@ fn listen(hook: &Manifest, event: &Event, wanted: &dyn Fn() -> bool) -> Heard {
     let start = Instant::now();
     let answer = catch_unwind(AssertUnwindSafe(|| match &hook.runner {
         Runner::Rules(rules) => rules.judge(event),
+        Runner::ToolRules(_) => HookAnswer::Fault {
+            defect: Defect::Internal,
+            detail: "its rules are about tools and not about commands".to_owned(),
+        },
         Runner::Command(spec) => command::judge(spec, hook.timeout, event, wanted),
     }))
     .unwrap_or_else(|panic| HookAnswer::Fault {
@@ -181,13 +187,13 @@ fn refused(refusal: Refusal) -> Judgement {
 }
 
 /// The refusal for a hook that could not answer. The first line of `detail` is its cause.
-fn failed(hook: &str, defect: Defect, detail: String) -> Refusal {
+pub(super) fn failed(hook: &str, defect: Defect, detail: String) -> Refusal {
     let cause = detail.lines().next().unwrap_or_default();
     let reason = format!("hook {hook:?} failed ({cause}), and a policy that cannot answer refuses");
     Refusal { hook: hook.to_owned(), reason, defect: Some(defect), detail: Some(detail) }
 }
 
-fn record(hook: &str, heard: Heard) -> Answer {
+pub(super) fn record(hook: &str, heard: Heard) -> Answer {
     let (word, reason, defect) = match heard.answer {
         HookAnswer::None => ("none", None, None),
         HookAnswer::Deny { reason } => ("deny", Some(reason), None),
@@ -198,7 +204,7 @@ fn record(hook: &str, heard: Heard) -> Answer {
     Answer { hook: hook.to_owned(), answer: word.to_owned(), reason, defect, duration_us }
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::event::Event;
+use super::lane::Told;
 use crate::hooks::command::{self, End, Fault};
 use crate::hooks::manifest::{CommandSpec, Protocol};
 use crate::hooks::{Defect, HookAnswer, protocol};
@@ -14,12 +14,15 @@ pub(super) enum Call {
     Cancelled,
 }
 
-pub(super) fn call(spec: &CommandSpec, timeout: Duration, event: &Event, wanted: &dyn Fn() -> bool) -> Call {
+pub(super) fn call(spec: &CommandSpec, timeout: Duration, told: &Told, wanted: &dyn Fn() -> bool) -> Call {
     if !wanted() {
         return Call::Cancelled;
     }
-    let run = protocol::payload(spec.protocol, event)
-        .and_then(|payload| command::ask(spec, timeout, &payload, wanted));
+    let payload = match told {
+        Told::Exec(event) => protocol::payload(spec.protocol, event),
+        Told::Lifecycle(event) => protocol::lifecycle_payload(spec.protocol, event),
+    };
+    let run = payload.and_then(|payload| command::ask(spec, timeout, &payload, wanted));
     let run = match run {
         Ok(run) => run,
         Err(_) if !wanted() => return Call::Cancelled,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Replaces control characters and those that reorder or hide text by visible escapes.
-pub(super) fn escape(text: &str) -> Cow<'_, str> {
+pub(in crate::cli) fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(dangerous) {
         return text.into();
     }

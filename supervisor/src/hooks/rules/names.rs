@@ -7,6 +7,7 @@ use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 use super::condition::{ConditionError, ENGINE};
 use super::functions;
 use super::scope::FIELDS;
+use super::tool::TOOL_VARIABLES;
 use crate::event::{Ancestor, Event, Interpreter, Recipe, RecipePart, RecipeRole};
 
 /// CEL's own names for types, which may stand in `type(x) == string`.
@@ -25,12 +26,35 @@ const TYPES: &[&str] = &[
     "duration",
 ];
 
-pub(super) fn check(program: &Program) -> Result<(), ConditionError> {
-    Walk { program }.visit(program.expression(), &mut Vec::new())
+/// Which variables a condition may use.
+pub(super) enum Vocabulary {
+    Exec,
+    Tool,
+}
+
+impl Vocabulary {
+    fn declares(&self, name: &str) -> bool {
+        match self {
+            Self::Exec => FIELDS.declares(name),
+            Self::Tool => TOOL_VARIABLES.contains(&name),
+        }
+    }
+
+    fn fields_of(&self, name: &str) -> Option<&[String]> {
+        match self {
+            Self::Exec => FIELDS.of(name),
+            Self::Tool => None,
+        }
+    }
+}
+
+pub(super) fn check(program: &Program, vocabulary: &Vocabulary) -> Result<(), ConditionError> {
+    Walk { program, vocabulary }.visit(program.expression(), &mut Vec::new())
 }
 
 struct Walk<'p> {
     program: &'p Program,
+    vocabulary: &'p Vocabulary,
 }
 
 impl<'p> Walk<'p> {
@@ -41,7 +65,7 @@ impl<'p> Walk<'p> {
             Expr::Select(select) => {
                 if let Expr::Ident(root) = &select.operand.expr
                     && !bound.contains(&root.as_str())
-                    && let Some(fields) = FIELDS.of(root)
+                    && let Some(fields) = self.vocabulary.fields_of(root)
                     && !fields.contains(&select.field)
                 {
                     return Err(self.error(node, format!("{root} has no field \"{}\"", select.field)));
@@ -67,7 +91,7 @@ impl<'p> Walk<'p> {
                 let before = bound.len();
                 bound.push(&each.accu_var);
                 for name in std::iter::once(&each.iter_var).chain(&each.iter_var2) {
-                    if FIELDS.declares(name) {
+                    if self.vocabulary.declares(name) {
                         return Err(self.error(node, format!("\"{name}\" hides the event's own; rename it")));
                     }
                     bound.push(name);
@@ -92,7 +116,7 @@ impl<'p> Walk<'p> {
     }
 
     fn variable(&self, node: &IdedExpr, name: &str, bound: &[&str]) -> Result<(), ConditionError> {
-        if bound.contains(&name) || FIELDS.declares(name) || TYPES.contains(&name) {
+        if bound.contains(&name) || self.vocabulary.declares(name) || TYPES.contains(&name) {
             return Ok(());
         }
         Err(self.error(node, format!("the event has no \"{name}\"")))
