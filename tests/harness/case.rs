@@ -285,7 +285,11 @@ impl Gate {
     }
 
     fn run_words(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> = ["run", "--headless", "--workdir"].map(Into::into).into();
+        // Nobody is asked unless a case says so.
+        let asks = self.options.iter().any(|option| option == "--interactive");
+        let mut words: Vec<OsString> = vec!["run".into()];
+        words.extend((!asks).then(|| "--headless".into()));
+        words.push("--workdir".into());
         words.extend([self.session().into(), "-c".into(), self.config().into()]);
         words.extend(self.options.iter().map(Into::into));
         words.push("--".into());
