@@ -1,9 +1,11 @@
 //! The command line: one definition from which help, completions and man pages come.
 #![forbid(unsafe_code)]
 
+mod approvals;
 mod check;
 mod completions;
 mod doctor;
+mod event;
 mod hook;
 mod init;
 mod log;
@@ -44,6 +46,10 @@ pub enum Verb {
     Log(log::LogArgs),
     /// Write a commented shellgate.yaml.
     Init(init::InitArgs),
+    /// Submit an event of the agent's runtime to the session this runs in.
+    Event(event::EventArgs),
+    /// Answer what the hooks of a session ask.
+    Approvals(approvals::ApprovalsArgs),
     /// Check or try hooks.
     #[command(subcommand)]
     Hook(hook::HookVerb),
@@ -126,6 +132,8 @@ pub fn main() -> ExitCode {
         Verb::Doctor(args) => doctor::run(&args),
         Verb::Log(args) => log::run(&args),
         Verb::Init(args) => init::run(&args),
+        Verb::Event(args) => event::run(&args),
+        Verb::Approvals(args) => approvals::run(&args),
         Verb::Hook(verb) => hook::run(&verb),
         Verb::Completions(args) => completions::completions(&args),
         Verb::Man(args) => completions::man(&args),

@@ -8,11 +8,13 @@ mod warn;
 mod wire;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use error::{ConfigError, Place};
 pub use lookup::ConfigSource;
 
 use crate::event::Event;
+use crate::hooks::lifecycle::ToolName;
 use crate::hooks::manifest::{Manifest, Scrutiny, Workshop};
 use crate::hooks::rules::{self, Pattern};
 use lookup::Surroundings;
@@ -20,6 +22,15 @@ use lookup::Surroundings;
 /// The embedded presets by name.
 pub const PRESETS: [(&str, &str); 2] =
     [("dev", include_str!("../presets/dev.yaml")), ("strict", include_str!("../presets/strict.yaml"))];
+
+/// Bytes of messages that hooks may place at the head of a task, if nothing is said.
+pub const DEFAULT_SEED_BUDGET: usize = 64 * 1024;
+/// How often hooks may reopen one task, if nothing is said.
+pub const DEFAULT_REOPEN_LIMIT: u32 = 8;
+/// How long an ask waits for someone, if nothing is said.
+pub const DEFAULT_ASK_TIMEOUT: Duration = Duration::from_mins(2);
+/// A call that waits longer has been forgotten.
+pub const MAX_ASK_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The effective configuration, every hook staged.
 #[derive(Debug, Clone)]
@@ -33,6 +44,12 @@ pub struct Config {
     pub hooks: Vec<Manifest>,
     pub trace: TraceConfig,
     pub event_env: EventEnv,
+    /// `context.seed_budget`: bytes of messages that hooks may place at the head of a task.
+    pub seed_budget: usize,
+    /// `task.reopen_limit`: how often hooks may reopen one task.
+    pub reopen_limit: u32,
+    /// `ask.timeout`: how long an ask waits for someone.
+    pub ask_timeout: Duration,
     /// `None`: on unless the supervisor has CAP_SYS_ADMIN and the config says false.
     pub no_new_privs: bool,
     /// Things to tell the user at start: inert hooks, writable files, unknown events.
@@ -81,9 +98,16 @@ pub fn preset_text(name: &str) -> Result<&'static str, ConfigError> {
 #[derive(Debug, Clone, Default)]
 pub struct Capabilities {
     pub shell_allow: Vec<String>,
+    /// Tools the runtime may call at all (`*`, names, beginnings of names that end in `*`).
+    pub tools_allow: Vec<String>,
 }
 
 impl Capabilities {
+    /// Whether the list admits the tool.
+    pub fn admits_tool(&self, tool: &str) -> bool {
+        self.tools_allow.iter().filter_map(|text| ToolName::parse(text).ok()).any(|name| name.matches(tool))
+    }
+
     /// Whether the list admits the program, each of its `#!` interpreters and what `ld.so` loads for it. Only
     /// canonical paths and names count, never what the caller wrote. A multi-call binary is admitted by the
     /// name of its applet, or by a path pattern for the binary.

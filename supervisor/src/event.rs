@@ -3,6 +3,8 @@
 //! Times are RFC 3339 in UTC, durations microseconds, sizes bytes unless the name says KiB.
 #![forbid(unsafe_code)]
 
+pub mod lifecycle;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;

@@ -5,6 +5,7 @@ pub mod claude_settings;
 pub mod command;
 pub mod gate;
 pub mod http;
+pub mod lifecycle;
 pub mod manifest;
 pub mod protocol;
 pub mod rules;
@@ -12,6 +13,7 @@ pub mod rules;
 pub(crate) mod sample;
 pub mod service;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the policy hooks made of one exec.
@@ -43,7 +45,7 @@ pub struct Refusal {
 }
 
 /// Why a hook's answer was not a clean none and not a real deny either.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Defect {
     /// Ran past its deadline.

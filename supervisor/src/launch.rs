@@ -13,8 +13,10 @@ pub mod probe;
 pub mod reaper;
 pub mod wire;
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use nix::sys::signal::SigSet;
 
@@ -30,6 +32,29 @@ pub struct Plan {
     pub inherited: Vec<i32>,
     /// The signal mask shellgate was started with.
     pub signal_mask: SigSet,
+    /// The command's environment: with the control socket, and without one.
+    pub environment: Environment,
+}
+
+/// What the command's environment says about the control socket. Our own environment may name another session's.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    pub with_socket: Vec<CString>,
+    pub without: Vec<CString>,
+}
+
+impl Environment {
+    /// This process's own, with `variable` naming the socket, and with no such variable.
+    pub fn new(variable: &str, socket: &Path) -> Result<Self, std::ffi::NulError> {
+        let joined =
+            |name: &OsStr, value: &OsStr| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat());
+        let inherited = std::env::vars_os().filter(|(name, _)| name != variable);
+        let without: Vec<CString> =
+            inherited.map(|(name, value)| joined(&name, &value)).collect::<Result<_, _>>()?;
+        let mut with_socket = without.clone();
+        with_socket.push(joined(OsStr::new(variable), socket.as_os_str())?);
+        Ok(Self { with_socket, without })
+    }
 }
 
 /// The supervisor's side of a launched command that has not been executed yet.
@@ -163,9 +188,10 @@ fn let_go(plan: &Plan, standard: std::ops::RangeInclusive<i32>) -> Result<(), La
 }
 
 impl Launched {
-    /// Lets the command's process execute. Before this call it has run nothing.
-    pub fn go(&self) -> std::io::Result<()> {
-        nix::unistd::write(&self.go, b"!")?;
+    /// Lets the command's process execute, and tells it whether there is a control socket. Before this call it has
+    /// run nothing.
+    pub fn go(&self, with_socket: bool) -> std::io::Result<()> {
+        nix::unistd::write(&self.go, if with_socket { command::WITH_SOCKET } else { command::WITHOUT })?;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Observer hooks: told afterwards, with the outcome. Their failures are logged and change nothing.
 //!
-//! Each hook has one thread and one bounded queue, whether its mode is `blocking` or `async`: the program has
-//! already run, so there is nothing left to block. Telling them never waits.
+//! Each hook has one thread and one bounded queue. Telling them about an exec never waits, whether their mode is
+//! `blocking` or `async`: the program has already run. A lifecycle event waits for the blocking ones.
 #![forbid(unsafe_code)]
 
 mod call;
@@ -16,12 +16,19 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::event::Event;
-use crate::hooks::manifest::{Binding, Manifest};
+use crate::event::Phase;
+use crate::event::lifecycle::LifecycleEvent;
+use crate::hooks::manifest::{Binding, ExecutionMode, Manifest};
 use crate::trace::Redactor;
-use lane::Lane;
+use lane::{Lane, Told};
+
+pub use log::Log;
 
 /// Told about each failure: the exec's number, the hook, what happened.
 pub type OnFault = Arc<dyn Fn(Option<u64>, &str, &str) + Send + Sync>;
+
+/// Between a hook's deadline and the kill of its group.
+const SLACK: Duration = Duration::from_secs(1);
 
 /// The thread of a lane, until it is joined.
 type Worker = Mutex<Option<JoinHandle<()>>>;
@@ -29,23 +36,60 @@ type Worker = Mutex<Option<JoinHandle<()>>>;
 /// The observers of a session.
 pub struct Observers {
     lanes: Vec<(Arc<Lane>, Worker)>,
+    /// What each lane's hook is, without its runner.
+    hooks: Vec<Watch>,
     /// Events that hooks without a thread did not get: the system had none left.
     unstarted: Vec<String>,
 }
+
+/// Which events a lane is for.
+#[derive(Debug, Clone, Copy)]
+struct Watch {
+    /// `None`: every session event.
+    binding: Option<Binding>,
+    blocking: bool,
+    /// At this binding its answer is committed, so it is heard elsewhere.
+    commits_at: Option<Binding>,
+    timeout: Duration,
+}
+
+impl Watch {
+    fn of(hook: &Manifest) -> Self {
+        Self {
+            binding: hook.binding,
+            blocking: hook.execution_mode == ExecutionMode::Blocking,
+            commits_at: LIFECYCLE.into_iter().find(|binding| hook.commits_at(*binding)),
+            timeout: hook.timeout,
+        }
+    }
+
+    fn is_for(self, binding: Binding, phase: Phase) -> bool {
+        // The arm is asked for before; what happened then, after.
+        let committed = self.commits_at == Some(binding) && phase == Phase::Before;
+        self.binding.is_none_or(|own| own == binding) && !committed
+    }
+}
+
+/// The bindings that may honour an arm other than deny, and are told to hooks without a binding.
+const LIFECYCLE: [Binding; 3] = [Binding::OnTaskStart, Binding::OnCompaction, Binding::OnTaskEnd];
 
 impl Observers {
     /// Takes the observers of execs out of `manifests` and starts a thread for each. A thread that cannot be
     /// started is a reported fault, not an error: observers must not matter. What hooks say on
     /// stderr may repeat what programs said, so their logs are masked too.
     pub fn new(manifests: Vec<Manifest>, logs: &Path, redactor: &Redactor, on_fault: &OnFault) -> Self {
-        let mut observers = Self { lanes: Vec::new(), unstarted: Vec::new() };
-        for hook in manifests.into_iter().filter(observes_execs) {
-            let log = log::Log::new(logs, &hook.name, redactor.clone());
+        let mut observers = Self { lanes: Vec::new(), hooks: Vec::new(), unstarted: Vec::new() };
+        for hook in manifests.into_iter().filter(observes) {
+            let watch = Watch::of(&hook);
+            let log = Log::new(logs, &hook.name, redactor.clone());
             let lane = Arc::new(Lane::new(hook.name, hook.runner, hook.timeout, log, Arc::clone(on_fault)));
             let worker = Arc::clone(&lane);
             let thread = std::thread::Builder::new().name("observer".to_owned());
             match thread.spawn(move || worker.work()) {
-                Ok(thread) => observers.lanes.push((lane, Mutex::new(Some(thread)))),
+                Ok(thread) => {
+                    observers.lanes.push((lane, Mutex::new(Some(thread))));
+                    observers.hooks.push(watch);
+                }
                 Err(error) => {
                     on_fault(None, lane.name(), &format!("cannot start its thread: {error}"));
                     observers.unstarted.push(lane.name().to_owned());
@@ -67,13 +111,44 @@ impl Observers {
 
     /// Queues the event for every observer. Never waits for a hook; a full queue drops the event and counts.
     pub fn tell(&self, event: &Event) {
-        if self.lanes.is_empty() {
-            return;
+        let mut shared = None;
+        for (lane, _) in self.watching(|watch| matches!(watch.binding, None | Some(Binding::OnShell))) {
+            let event = shared.get_or_insert_with(|| Arc::new(event.clone()));
+            lane.push(Told::Exec(Arc::clone(event)));
         }
-        let event = Arc::new(event.clone());
-        for (lane, _) in &self.lanes {
-            lane.push(Arc::clone(&event));
+    }
+
+    /// Whether an exec's end is told to anyone.
+    pub fn watch_execs(&self) -> bool {
+        self.watching(|watch| matches!(watch.binding, None | Some(Binding::OnShell))).next().is_some()
+    }
+
+    /// Whether an event of this binding is told to anyone.
+    pub fn watch(&self, binding: Binding) -> bool {
+        self.watching(|watch| watch.is_for(binding, Phase::After)).next().is_some()
+    }
+
+    /// Queues a lifecycle event for its observers and waits for the blocking ones, each at most about as long as its
+    /// deadline: one with a long queue is told later.
+    pub fn tell_lifecycle(&self, binding: Binding, event: &Arc<LifecycleEvent>, wanted: &dyn Fn() -> bool) {
+        let mut awaited = Vec::new();
+        for (lane, watch) in self.watching(|watch| watch.is_for(binding, event.phase)) {
+            let ticket = lane.push(Told::Lifecycle(Arc::clone(event)));
+            if watch.blocking
+                && let Some(ticket) = ticket
+            {
+                awaited.push((lane, ticket, watch.timeout));
+            }
         }
+        let start = Instant::now();
+        for (lane, ticket, timeout) in awaited {
+            lane.wait_for(ticket, start + timeout + SLACK, wanted);
+        }
+    }
+
+    fn watching(&self, wanted: impl Fn(Watch) -> bool) -> impl Iterator<Item = (&Arc<Lane>, Watch)> {
+        let lanes = self.lanes.iter().map(|(lane, _)| lane);
+        lanes.zip(self.hooks.iter().copied()).filter(move |(_, watch)| wanted(*watch))
     }
 
     /// Ends the observers: gives them `grace` altogether to work off their queues, then kills what runs.
@@ -100,6 +175,7 @@ impl Observers {
     }
 }
 
-fn observes_execs(hook: &Manifest) -> bool {
-    !hook.is_policy() && matches!(hook.binding, None | Some(Binding::OnShell))
+/// A hook that commits at its own and only binding has nothing left to observe before it.
+fn observes(hook: &Manifest) -> bool {
+    !hook.is_policy() && hook.binding != Some(Binding::OnStage)
 }

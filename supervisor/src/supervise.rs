@@ -5,19 +5,24 @@
 #![forbid(unsafe_code)]
 
 mod judge;
+mod lifecycle;
 mod memo;
 mod refusal;
 mod release;
 mod tree;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
 use std::time::Duration;
 
 use crate::capture::memory;
 use crate::config::{Config, OnFailure};
+use crate::control;
+use crate::control::approvals::Approvals;
 use crate::hooks::gate::Gate;
+use crate::hooks::lifecycle::Lifecycle;
 use crate::launch::Launched;
 use crate::launch::wire::ToFront;
 use crate::notify::{Listener, pool};
@@ -44,6 +49,8 @@ pub struct Setup {
     pub seal: Option<Level>,
     pub require_seal: Option<Level>,
     pub kill_tree: bool,
+    /// Asks wait for someone; otherwise nobody is asked.
+    pub interactive: bool,
     pub verbose: bool,
     pub command: Vec<String>,
 }
@@ -58,6 +65,8 @@ struct Counts {
     killed: AtomicU64,
     hook_faults: AtomicU64,
     lost: AtomicU64,
+    tool_calls: AtomicU64,
+    tool_calls_refused: AtomicU64,
 }
 
 impl Counts {
@@ -71,6 +80,8 @@ impl Counts {
             killed: read(&self.killed),
             hook_faults: read(&self.hook_faults),
             lost: read(&self.lost),
+            tool_calls: read(&self.tool_calls),
+            tool_calls_refused: read(&self.tool_calls_refused),
         }
     }
 }
@@ -93,7 +104,15 @@ impl Ledger {
 
 struct Session {
     id: String,
+    dir: SessionDir,
     gate: Gate,
+    lifecycle: Lifecycle,
+    /// Device number of the tree's terminal.
+    terminal: i32,
+    /// `None`: headless.
+    approvals: Option<Arc<Approvals>>,
+    /// Names of the last tool calls that were refused: nothing comes after them.
+    refused_calls: Mutex<VecDeque<String>>,
     ledger: Arc<Ledger>,
     observers: Arc<Observers>,
     tracker: Arc<Tracker>,
@@ -120,6 +139,7 @@ struct Running {
     session: Arc<Session>,
     listener: Arc<Listener>,
     served: pool::Served,
+    serving: Option<control::Serving>,
     kill_tree: bool,
 }
 
@@ -138,7 +158,13 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     let ledger = Arc::new(Ledger { trace: setup.trace, redactor: setup.redactor, counts: Counts::default() });
     let observers = Arc::new(start_observers(&setup.config, &setup.dir, &ledger));
     let capabilities = setup.config.capabilities.clone();
-    let gate = Gate::new(Box::new(move |event| capabilities.admits(event)), setup.config.hooks.clone());
+    let mut gate = Gate::new(Box::new(move |event| capabilities.admits(event)), setup.config.hooks.clone());
+    let mut lifecycle = lifecycle::engine(&setup.config, &setup.dir, &ledger);
+    let approvals = setup.interactive.then(|| lifecycle::approvals(&setup.config, &ledger, launched));
+    if let Some(approvals) = &approvals {
+        gate = gate.with_asker(Box::new(Arc::clone(approvals)));
+        lifecycle = lifecycle.with_asker(Box::new(Arc::clone(approvals)));
+    }
     let tracker = Arc::new(start_tracker(&ledger, &observers));
     let (handles, witness) = match seal.level() {
         Level::Ebpf => (None, Some(PtraceSeal::untried(launched.confined.wait_killable))),
@@ -151,6 +177,17 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     seal.enroll(launched.command).map_err(|error| text(&error))?;
     let mut warnings = setup.config.warnings.clone();
     warnings.extend(launched.confined.warnings.iter().cloned());
+    let socket = match control::bind(&setup.dir.socket_path()) {
+        Ok(socket) => Some(socket),
+        Err(error) => {
+            let path = setup.dir.socket_path();
+            warnings.push(format!(
+                "no control socket at {}: {error}; tools and asks cannot use it",
+                path.display()
+            ));
+            None
+        }
+    };
     let started = Record::SessionStart {
         session_id: setup.dir.id.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -158,8 +195,8 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         config_digest: setup.config.digest.clone(),
         seal: seal.level().to_string(),
         command: setup.command.clone(),
-        policy_hooks: gate.hook_names().map(Into::into).collect(),
-        observer_hooks: observers.hook_names().map(Into::into).collect(),
+        policy_hooks: gate.hook_names().chain(lifecycle.policy_names()).map(Into::into).collect(),
+        observer_hooks: observers.hook_names().chain(lifecycle.committer_names()).map(Into::into).collect(),
         warnings,
     };
     if let Err(error) = ledger.trace.write(&started)
@@ -172,7 +209,15 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     }
     let session = Arc::new(Session {
         id: setup.dir.id.clone(),
+        dir: setup.dir,
         gate,
+        lifecycle,
+        // The reaper stays in the caller's session, as the command began.
+        terminal: procfs::process::Process::new(launched.reaper)
+            .and_then(|process| process.stat())
+            .map_or(0, |stat| stat.tty_nr),
+        approvals,
+        refused_calls: Mutex::default(),
         ledger,
         observers,
         tracker,
@@ -192,9 +237,16 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     // Compiling the redaction patterns takes longer than starting the command.
     let ledger = Arc::clone(&session.ledger);
     let _ = thread::Builder::new().name("prepare".into()).spawn(move || ledger.redactor.prepare());
+    session.stage();
+    let serving = socket.and_then(|socket| {
+        let service = Arc::clone(&session) as Arc<dyn control::Service>;
+        control::serve(socket, service, launched.reaper)
+            .inspect_err(|error| tracing::error!(%error, "the control socket cannot be served"))
+            .ok()
+    });
     launched.front.send(&ToFront::Started { command: launched.command });
-    launched.go().map_err(|error| format!("cannot start the command: {error}"))?;
-    Ok(Running { session, listener, served, kill_tree: setup.kill_tree })
+    launched.go(serving.is_some()).map_err(|error| format!("cannot start the command: {error}"))?;
+    Ok(Running { session, listener, served, serving, kill_tree: setup.kill_tree })
 }
 
 fn start_observers(config: &Config, dir: &SessionDir, ledger: &Arc<Ledger>) -> Observers {
@@ -218,7 +270,7 @@ fn start_tracker(ledger: &Arc<Ledger>, observers: &Arc<Observers>) -> Tracker {
             ledger.counts.killed.fetch_add(1, Ordering::Relaxed);
         }
         ledger.note(&Record::Outcome { seq: event.seq, outcome: outcome.clone() });
-        if observers.hook_names().next().is_some() {
+        if observers.watch_execs() {
             let mut after = ledger.redactor.event(&event).into_owned();
             after.phase = crate::event::Phase::After;
             after.outcome = Some(outcome);
@@ -257,6 +309,7 @@ fn banner(started: &Record) {
 impl Running {
     fn until_deserted(self, launched: &Launched) {
         let end = tree::watch(&self, launched);
+        let end_is_peaceful = end == tree::End::Deserted;
         let (outcome_grace, farewell) = match end {
             tree::End::Deserted => {
                 // Every process is gone. What is still on its way: answers, exit records, observers.
@@ -280,6 +333,10 @@ impl Running {
         std::mem::forget(self.session.open.write());
         self.session.gate.close();
         self.session.tracker.close(outcome_grace);
+        // After the last outcome. Only a session that came to its own end waits for these hooks.
+        self.session.end(end_is_peaceful);
+        // Nobody connects to a session that is over.
+        drop(self.serving);
         let ledger = &self.session.ledger;
         let undelivered = self.session.observers.drain(OBSERVER_GRACE);
         if undelivered > 0 {

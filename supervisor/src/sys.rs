@@ -7,6 +7,7 @@ pub mod files;
 pub mod hook_process;
 pub mod mapped;
 pub mod memory;
+pub mod peer;
 pub mod pidfd;
 pub mod process;
 pub mod ring;

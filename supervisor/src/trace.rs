@@ -16,6 +16,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use serde_json::Value;
+
+use crate::event::lifecycle::LifecycleEvent;
 use crate::event::{Event, Outcome};
 use crate::hooks::{Answer, Defect};
 
@@ -48,11 +51,36 @@ pub enum Record {
         detail: Option<String>,
         answers: Vec<Answer>,
     },
+    /// A tool call that every policy hook let pass.
+    ToolCall {
+        event: Arc<LifecycleEvent>,
+        /// What the runtime wanted to pass, where a hook has rewritten it.
+        original_input: Option<Value>,
+        answers: Vec<Answer>,
+    },
+    /// A tool call that was refused.
+    ToolDenied {
+        event: Arc<LifecycleEvent>,
+        hook: String,
+        reason: String,
+        defect: Option<Defect>,
+        detail: Option<String>,
+        answers: Vec<Answer>,
+    },
+    /// Any other event of the session, a tool's result included.
+    Lifecycle {
+        event: Arc<LifecycleEvent>,
+        commits: Vec<Commit>,
+    },
     Ask {
         seq: u64,
         hook: String,
         question: String,
         answer: String,
+        /// Who answered.
+        by: Option<String>,
+        /// What an answer that is remembered, or was, holds for.
+        scope: Option<String>,
     },
     Outcome {
         seq: u64,
@@ -72,6 +100,16 @@ pub enum Record {
     },
 }
 
+/// What a hook's answer to an event changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Commit {
+    pub hook: String,
+    /// Its commit policy: `seed-context`, `replace-context`, `reopen-task` or `write-manifests`.
+    pub arm: String,
+    /// In words.
+    pub what: String,
+}
+
 /// What a session came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
@@ -82,6 +120,11 @@ pub struct Totals {
     pub killed: u64,
     pub hook_faults: u64,
     pub lost: u64,
+    /// Tool calls that were judged, and of them those that were refused.
+    #[serde(default)]
+    pub tool_calls: u64,
+    #[serde(default)]
+    pub tool_calls_refused: u64,
 }
 
 #[derive(Debug, thiserror::Error)]

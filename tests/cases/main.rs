@@ -2,14 +2,17 @@
 #![forbid(unsafe_code)]
 
 mod argv;
+mod asks;
 mod callers;
 mod claude_settings;
 mod command_line;
+mod control;
 mod failing_execs;
 mod git;
 mod hook_answers;
 mod interpreters;
 mod lifecycle;
+mod lifecycle_hooks;
 mod many;
 mod multi_call;
 mod naming;

@@ -115,7 +115,8 @@ impl Gate {
     /// the work folder is written to. Until then `asked` holds its pid.
     pub fn holding(name: &str) -> Self {
         let hold = "echo $$ >> {work}/asked; read go < {work}/go";
-        Self::with_hook(&format!("case $event in *'\"name\":\"{name}\",\"path_raw\"'*) {hold};; esac")).pipe("go")
+        Self::with_hook(&format!("case $event in *'\"name\":\"{name}\",\"path_raw\"'*) {hold};; esac"))
+            .pipe("go")
     }
 
     /// A named pipe in the work folder: who reads it waits without executing anything.
@@ -285,7 +286,11 @@ impl Gate {
     }
 
     fn run_words(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> = ["run", "--headless", "--workdir"].map(Into::into).into();
+        // Nobody is asked unless a case says so.
+        let asks = self.options.iter().any(|option| option == "--interactive");
+        let mut words: Vec<OsString> = vec!["run".into()];
+        words.extend((!asks).then(|| "--headless".into()));
+        words.push("--workdir".into());
         words.extend([self.session().into(), "-c".into(), self.config().into()]);
         words.extend(self.options.iter().map(Into::into));
         words.push("--".into());

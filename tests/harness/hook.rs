@@ -29,6 +29,12 @@ pub fn observer(name: &str, line: &str) -> Value {
     json!({"name": name, "binding": "on-shell", "timeout": "60s", "command": ["/bin/sh", "-c", line]})
 }
 
+/// A `native` hook with this binding and commit policy that is a line of `sh`.
+pub fn bound(name: &str, binding: &str, commit_policy: &str, line: &str) -> Value {
+    json!({"name": name, "binding": binding, "commit_policy": commit_policy, "timeout": "60s",
+        "command": ["/bin/sh", "-c", line]})
+}
+
 /// A hook with one key set differently.
 pub fn with(mut hook: Value, key: &str, value: impl Into<Value>) -> Value {
     hook[key] = value.into();

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::case::Gate;
 use crate::ran::{self, Ran};
+use crate::socket::Socket;
 use crate::watched::{Finished, PATIENCE, Watched, end_all};
 
 /// Waits until it is so.
@@ -80,6 +81,24 @@ impl Live {
 
     pub fn records(&self) -> Vec<Value> {
         ran::read(&self.gate.trace())
+    }
+
+    /// Where the session's control socket is.
+    #[track_caller]
+    pub fn socket(&self) -> PathBuf {
+        Socket::in_session(&self.gate.session())
+    }
+
+    /// Runs `shellgate` with these words, outside of the tree.
+    pub fn shellgate<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Finished {
+        self.gate.shellgate(words)
+    }
+
+    /// Runs `shellgate approvals` for this session, outside of the tree.
+    pub fn approvals<const N: usize>(&self, words: [&str; N]) -> Finished {
+        let session = self.gate.session();
+        let head = ["approvals".as_ref(), "--workdir".as_ref(), session.as_os_str()];
+        self.shellgate(head.into_iter().chain(words.iter().map(AsRef::as_ref)))
     }
 
     /// Waits until the trace says so.

@@ -1,6 +1,6 @@
 //! `shellgate log`: shows a trace to a person, or its records to a program. Reads only; trusts nothing in it.
 
-pub(super) mod escape;
+pub(in crate::cli) mod escape;
 mod line;
 mod list;
 mod plain;

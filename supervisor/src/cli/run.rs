@@ -12,7 +12,8 @@ use nix::sys::signal::SigSet;
 
 use super::{ConfigArgs, say};
 use crate::config::Config;
-use crate::launch::{self, Plan};
+use crate::control;
+use crate::launch::{self, Environment, Plan};
 use crate::seal::Level;
 use crate::supervise::{self, Setup};
 use crate::sys::process;
@@ -36,7 +37,10 @@ pub struct RunArgs {
     /// Put trace.jsonl and logs/ into this folder instead of a session folder of its own.
     #[arg(long, value_name = "DIR")]
     workdir: Option<PathBuf>,
-    /// Nobody is there to answer an ask: it refuses (always so in this version).
+    /// Asks wait for someone outside the tree: `shellgate approvals`, or a program on the control socket.
+    #[arg(long, conflicts_with = "headless")]
+    interactive: bool,
+    /// Nobody is there to answer an ask: it refuses (the default).
     #[arg(long)]
     headless: bool,
     /// When the command ends, end what it left running.
@@ -70,6 +74,8 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
         no_new_privs: no_new_privs(&config)?,
         inherited,
         signal_mask,
+        environment: Environment::new(control::VARIABLE, &dir.socket_path())
+            .context("the environment holds a NUL byte")?,
     };
     let log = dir.logs_dir.join("supervisor.log");
     // For trace and log only; what runs is in the plan.
@@ -83,6 +89,7 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
         seal: level(&args.seal),
         require_seal: args.require_seal.as_deref().and_then(level),
         kill_tree: args.kill_tree,
+        interactive: args.interactive,
         verbose: verbose > 0,
         command: shown,
     };

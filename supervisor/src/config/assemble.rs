@@ -7,9 +7,13 @@ use sha2::{Digest, Sha256};
 
 use super::lookup::{self, Found};
 use super::wire::{RawConfig, RawEnv, RawOnFailure};
-use super::{Capabilities, Config, ConfigError, EventEnv, OnFailure, TraceConfig, warn, wire};
+use super::{
+    Capabilities, Config, ConfigError, DEFAULT_ASK_TIMEOUT, DEFAULT_REOPEN_LIMIT, DEFAULT_SEED_BUDGET,
+    EventEnv, MAX_ASK_TIMEOUT, OnFailure, TraceConfig, warn, wire,
+};
+use crate::hooks::lifecycle::ToolName;
 use crate::hooks::manifest::wire::{RawHook, RawManifest};
-use crate::hooks::manifest::{Problem, Staged, Workshop, stage};
+use crate::hooks::manifest::{Problem, Staged, Workshop, duration, stage};
 use crate::hooks::rules::Pattern;
 use serde_saphyr::{Location, Spanned};
 
@@ -70,6 +74,21 @@ fn settings(file: &str, raw: &RawConfig) -> Result<Config, ConfigError> {
             return Err(invalid(pattern.referenced, message));
         }
     }
+    let tools_allow = match &raw.capabilities.tools.allow {
+        None => vec!["*".to_owned()],
+        Some(listed) => listed
+            .iter()
+            .map(|name| match ToolName::parse(&name.value) {
+                Ok(_) => Ok(name.value.clone()),
+                Err(reason) => Err(invalid(name.referenced, format!("capabilities.tools.allow: {reason}"))),
+            })
+            .collect::<Result<_, _>>()?,
+    };
+    let ask_timeout = match &raw.ask.timeout {
+        None => DEFAULT_ASK_TIMEOUT,
+        Some(written) => duration("ask.timeout", &written.value, MAX_ASK_TIMEOUT)
+            .map_err(|message| invalid(written.referenced, message))?,
+    };
     let mut warnings = Vec::new();
     if shell_allow.is_empty() {
         warnings.push("capabilities.shell.allow is empty: no command may run".to_owned());
@@ -77,7 +96,7 @@ fn settings(file: &str, raw: &RawConfig) -> Result<Config, ConfigError> {
     Ok(Config {
         source: file.to_owned(),
         digest: String::new(),
-        capabilities: Capabilities { shell_allow },
+        capabilities: Capabilities { shell_allow, tools_allow },
         hooks: Vec::new(),
         trace: TraceConfig {
             on_failure: match raw.trace.on_failure {
@@ -91,6 +110,12 @@ fn settings(file: &str, raw: &RawConfig) -> Result<Config, ConfigError> {
             RawEnv::Known => EventEnv::Known,
             RawEnv::All => EventEnv::All,
         },
+        seed_budget: raw
+            .context
+            .seed_budget
+            .map_or(DEFAULT_SEED_BUDGET, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        reopen_limit: raw.task.reopen_limit.unwrap_or(DEFAULT_REOPEN_LIMIT),
+        ask_timeout,
         no_new_privs: raw.no_new_privs.unwrap_or(true),
         warnings,
         files: Vec::new(),

@@ -48,6 +48,14 @@ fn errors_name_file_line_column_hook_and_what_to_do() {
         ("version: 1\ntrace: {redact_patterns: ['(']}\n", "shellgate.yaml:2:27: ", "is not a pattern"),
         ("version: 1\ntrace: {on_failure: ignore}\n", "shellgate.yaml:2:21: ", "ignore"),
         ("version: 1\ncapabilities: {shell: {allow: [bin/x]}}\n", "shellgate.yaml:2:32: ", "relative path"),
+        ("version: 1\ncapabilities: {tools: {allow: ['a*b']}}\n", "shellgate.yaml:2:32: ", "not at its end"),
+        ("version: 1\nask: {timeout: soon}\n", "shellgate.yaml:2:16: ", "ask.timeout \"soon\" is not"),
+        (
+            "version: 1\nhooks: [{name: g, command: 'true', binding: on-task-start, \
+             commit_policy: seed-context, protocol: claude}]\n",
+            "shellgate.yaml:2:",
+            "needs protocol native",
+        ),
         ("version: 1\nhooks: [{binding: on-shell}]\n", "shellgate.yaml:2:9: hooks[0]: ", "has no name"),
         ("version: 1\nhooks: [{name: g, binding: on-shel}]\n", "shellgate.yaml:2:28: ", "on-shel"),
         ("version: 1\nhooks: [{name: g, on: x}]\n", "shellgate.yaml:2:19: ", "on"),
@@ -186,6 +194,14 @@ fn settings_are_read_and_default_to_the_safe_side() {
     assert_eq!(config.trace.on_failure, OnFailure::Refuse);
     assert_eq!(config.event_env, EventEnv::Known);
     assert_eq!(config.warnings, Vec::<String>::new());
+    assert!(config.capabilities.admits_tool("anything"));
+    assert_eq!((config.seed_budget, config.reopen_limit, config.ask_timeout.as_secs()), (65_536, 8, 120));
+    let text = "version: 1\ncontext: {seed_budget: 100}\ntask: {reopen_limit: 1}\nask: {timeout: 5s}\n\
+                capabilities: {tools: {allow: [Read, mcp__*]}}\n";
+    let config = load(&format!("{text}{HOOK}")).unwrap();
+    assert_eq!((config.seed_budget, config.reopen_limit, config.ask_timeout.as_secs()), (100, 1, 5));
+    assert!(config.capabilities.admits_tool("Read") && config.capabilities.admits_tool("mcp__x"));
+    assert!(!config.capabilities.admits_tool("Bash"));
     let text = "version: 1\ncapabilities: {shell: {allow: [git, /bin/sh]}}\nno_new_privs: false\n\
                 trace: {on_failure: continue, redact: false, redact_patterns: [a+]}\nevent: {env: all}\n";
     let config = load(&format!("{text}{HOOK}")).unwrap();
@@ -222,8 +238,8 @@ fn enforcement_that_enforces_nothing_is_warned_about() {
             "no policy hook",
         ),
         (
-            "version: 1\nhooks: [{name: a, command: 'true', binding: on-stage}]\n".to_owned(),
-            "receives no events",
+            "version: 1\nhooks: [{name: a, command: 'true', commit_policy: write-manifests}]\n".to_owned(),
+            "can never write manifests",
         ),
         (policy("rules: []"), "has no rule at all"),
         (policy("rules:\n  - {deny: x, if: '1 == 2'}"), "can never match"),
@@ -333,7 +349,8 @@ fn capabilities_admit_a_program_only_with_all_it_is_made_of() {
     let admits = |allow: &[&str], change: &dyn Fn(&mut Event)| {
         let mut event = example_event("/usr/bin/git log").unwrap();
         change(&mut event);
-        Capabilities { shell_allow: allow.iter().map(|&text| text.to_owned()).collect() }.admits(&event)
+        let shell_allow = allow.iter().map(|&text| text.to_owned()).collect();
+        Capabilities { shell_allow, ..Capabilities::default() }.admits(&event)
     };
     let same = |_: &mut Event| {};
     let scripted = |event: &mut Event| {

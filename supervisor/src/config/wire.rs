@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 
 use super::ConfigError;
-use crate::hooks::manifest::wire::RawHook;
+use crate::hooks::manifest::wire::{RawHook, Scalar};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,6 +19,12 @@ pub(super) struct RawConfig {
     pub(super) trace: RawTrace,
     #[serde(default)]
     pub(super) event: RawEvent,
+    #[serde(default)]
+    pub(super) context: RawContext,
+    #[serde(default)]
+    pub(super) task: RawTask,
+    #[serde(default)]
+    pub(super) ask: RawAsk,
     pub(super) no_new_privs: Option<bool>,
 }
 
@@ -27,6 +33,32 @@ pub(super) struct RawConfig {
 pub(super) struct RawCapabilities {
     #[serde(default)]
     pub(super) shell: RawShell,
+    #[serde(default)]
+    pub(super) tools: RawTools,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawTools {
+    pub(super) allow: Option<Vec<Spanned<String>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawContext {
+    pub(super) seed_budget: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawTask {
+    pub(super) reopen_limit: Option<u32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawAsk {
+    pub(super) timeout: Option<Spanned<Scalar>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -114,20 +114,31 @@ pub fn ask(
     watched.map(|seen| seen.run)
 }
 
+/// [`ask`] for a hook that decides or commits: its files must be what they were, and its script must be there.
+pub fn ask_whole(
+    spec: &CommandSpec,
+    timeout: Duration,
+    payload: &[u8],
+    wanted: &dyn Fn() -> bool,
+) -> Result<Run, Fault> {
+    if let Some(path) = spec.pins.changed() {
+        return Err(Fault::changed(path));
+    }
+    let run = ask(spec, timeout, payload, wanted)?;
+    match spawn::missing_script(spec, run.end) {
+        Some(fault) => Err(fault.with_stderr(&run.stderr)),
+        None => Ok(run),
+    }
+}
+
 /// Asks a policy hook about an event and reads the answer by its protocol.
 pub fn judge(spec: &CommandSpec, timeout: Duration, event: &Event, wanted: &dyn Fn() -> bool) -> HookAnswer {
-    if let Some(path) = spec.pins.changed() {
-        return Fault::changed(path).into();
-    }
     let payload = match protocol::payload(spec.protocol, event) {
         Ok(payload) => payload,
         Err(fault) => return fault.into(),
     };
-    match ask(spec, timeout, &payload, wanted) {
-        Ok(run) => match spawn::missing_script(spec, run.end) {
-            Some(fault) => fault.with_stderr(&run.stderr).into(),
-            None => protocol::answer(spec.protocol, &run),
-        },
+    match ask_whole(spec, timeout, &payload, wanted) {
+        Ok(run) => protocol::answer(spec.protocol, &run),
         Err(fault) => fault.into(),
     }
 }

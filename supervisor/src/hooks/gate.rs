@@ -10,12 +10,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::command::pins::Pins;
-use super::manifest::{Binding, Manifest, Runner};
-use super::{Answer, Defect, HookAnswer, Judgement, Refusal, Verdict, command};
+use super::manifest::{Binding, Manifest, Protocol, Runner};
+use super::{Answer, Defect, HookAnswer, Judgement, Refusal, Verdict, command, protocol};
 use crate::event::Event;
 use crate::notify::pool;
 
-pub use ask::{AskAnswer, Asker, Headless, Question};
+pub(super) use ask::put;
+pub use ask::{AskAnswer, Asker, Headless, Question, Subject};
 
 /// Whether `capabilities.shell.allow` names the program.
 pub type Admits = Box<dyn Fn(&Event) -> bool + Send + Sync>;
@@ -31,9 +32,9 @@ pub struct Gate {
 }
 
 /// One hook's answer and how long it took.
-struct Heard {
-    answer: HookAnswer,
-    took: Duration,
+pub(super) struct Heard {
+    pub(super) answer: HookAnswer,
+    pub(super) took: Duration,
 }
 
 impl Gate {
@@ -45,7 +46,7 @@ impl Gate {
             match &mut hook.runner {
                 Runner::Command(spec) => spec.pins = Pins::of(spec),
                 Runner::Service(service) => service.pin(),
-                Runner::Rules(_) | Runner::Http(_) => {}
+                Runner::Rules(_) | Runner::ToolRules(_) | Runner::Http(_) => {}
             }
         }
         Self { admits, hooks, asker: Box::new(Headless) }
@@ -152,8 +153,9 @@ impl Gate {
         }
         for (hook, question) in questions {
             pool::about_to_wait();
-            let question = Question { hook: &hook.name, text: question, event, wanted };
-            if let Some(refusal) = ask::put(&*self.asker, &question) {
+            let subject = Subject::Exec(event);
+            let question = Question { hook: &hook.name, text: question, subject, wanted };
+            if let Some(refusal) = put(&*self.asker, &question) {
                 return Verdict::Refused(refusal);
             }
         }
@@ -171,9 +173,15 @@ fn listen(hook: &Manifest, event: &Event, wanted: &dyn Fn() -> bool) -> Heard {
     let start = Instant::now();
     let answer = catch_unwind(AssertUnwindSafe(|| match &hook.runner {
         Runner::Rules(rules) => rules.judge(event),
+        Runner::ToolRules(_) => HookAnswer::Fault {
+            defect: Defect::Internal,
+            detail: "its rules are about tools and not about commands".to_owned(),
+        },
         Runner::Command(spec) => command::judge(spec, hook.timeout, event, wanted),
-        Runner::Service(service) => service.judge(hook.timeout, event, wanted),
-        Runner::Http(http) => http.judge(hook.timeout, event),
+        Runner::Service(service) => protocol::payload(Protocol::Native, event)
+            .map_or_else(Into::into, |payload| service.judge(hook.timeout, &payload, wanted)),
+        Runner::Http(http) => protocol::payload(Protocol::Native, event)
+            .map_or_else(Into::into, |payload| http.judge(hook.timeout, &payload)),
     }))
     .unwrap_or_else(|panic| HookAnswer::Fault {
         defect: Defect::Crash,
@@ -194,13 +202,13 @@ fn refused(refusal: Refusal) -> Judgement {
 }
 
 /// The refusal for a hook that could not answer. The first line of `detail` is its cause.
-fn failed(hook: &str, defect: Defect, detail: String) -> Refusal {
+pub(super) fn failed(hook: &str, defect: Defect, detail: String) -> Refusal {
     let cause = detail.lines().next().unwrap_or_default();
     let reason = format!("hook {hook:?} failed ({cause}), and a policy that cannot answer refuses");
     Refusal { hook: hook.to_owned(), reason, defect: Some(defect), detail: Some(detail) }
 }
 
-fn record(hook: &str, heard: Heard) -> Answer {
+pub(super) fn record(hook: &str, heard: Heard) -> Answer {
     let (word, reason, defect) = match heard.answer {
         HookAnswer::None => ("none", None, None),
         HookAnswer::Deny { reason } => ("deny", Some(reason), None),
@@ -211,7 +219,7 @@ fn record(hook: &str, heard: Heard) -> Answer {
     Answer { hook: hook.to_owned(), answer: word.to_owned(), reason, defect, duration_us }
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()

@@ -12,7 +12,6 @@ use ureq::{Agent, Error};
 
 use super::command::{Fault, STDOUT_LIMIT};
 use super::{Defect, HookAnswer, protocol};
-use crate::event::Event;
 
 /// Connections that are kept for the next event.
 const KEPT: usize = 16;
@@ -51,20 +50,17 @@ impl Http {
         &self.url
     }
 
-    /// Asks about one event.
-    pub fn judge(&self, timeout: Duration, event: &Event) -> HookAnswer {
-        self.ask(timeout, event).unwrap_or_else(Into::into)
+    /// Asks about one event, as JSON.
+    pub fn judge(&self, timeout: Duration, payload: &[u8]) -> HookAnswer {
+        self.ask(timeout, payload).unwrap_or_else(Into::into)
     }
 
-    fn ask(&self, timeout: Duration, event: &Event) -> Result<HookAnswer, Fault> {
-        let body = serde_json::to_vec(event).map_err(|error| {
-            Fault::new(Defect::Internal, format!("the event could not be written as JSON: {error}"))
-        })?;
+    fn ask(&self, timeout: Duration, payload: &[u8]) -> Result<HookAnswer, Fault> {
         let mut request = self.agent.post(&self.url).content_type("application/json");
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
-        let sent = request.config().timeout_global(Some(timeout)).build().send(&body);
+        let sent = request.config().timeout_global(Some(timeout)).build().send(payload);
         let mut response = sent.map_err(|error| fault(&self.url, timeout, &error))?;
         let status = response.status();
         if status != 200 {

@@ -10,13 +10,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_saphyr::Location;
 
 use crate::hooks::command::pins::Pins;
 
 pub use program::{ProgramError, resolve};
-pub use stage::{Scrutiny, Staged, Workshop, stage};
+pub use stage::{Scrutiny, Staged, Workshop, duration, stage};
 pub use staging::{StagingError, check, honoured};
 
 /// Deadline of one call when the manifest names none.
@@ -58,13 +59,29 @@ impl Manifest {
         self.commit_policy == CommitPolicy::Deny
     }
 
+    /// Asked before each tool call.
+    pub fn judges_tools(&self) -> bool {
+        self.is_policy() && self.binding == Some(Binding::OnToolCall)
+    }
+
+    /// Whether its answer to an event of this binding is committed, other than by a deny.
+    pub fn commits_at(&self, binding: Binding) -> bool {
+        let bound = match self.binding {
+            Some(own) => own == binding,
+            None => binding != Binding::OnStage,
+        };
+        bound
+            && !matches!(self.commit_policy, CommitPolicy::None | CommitPolicy::Deny)
+            && honoured(binding) == Some(self.commit_policy)
+    }
+
     /// Asked before each exec.
     pub fn judges_shell(&self) -> bool {
         self.is_policy() && self.binding == Some(Binding::OnShell)
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Binding {
     OnStage,
@@ -101,6 +118,8 @@ pub enum CommitPolicy {
 #[derive(Debug, Clone)]
 pub enum Runner {
     Rules(std::sync::Arc<super::rules::RuleSet>),
+    /// Rules about tool calls.
+    ToolRules(std::sync::Arc<super::rules::ToolRules>),
     Command(CommandSpec),
     Service(std::sync::Arc<super::service::Service>),
     Http(std::sync::Arc<super::http::Http>),

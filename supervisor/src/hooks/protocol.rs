@@ -3,6 +3,7 @@
 
 mod claude;
 mod exit_code;
+mod lifecycle;
 mod native;
 mod reason;
 mod strict;
@@ -15,7 +16,8 @@ use super::{Defect, HookAnswer};
 use crate::enrich::commands::with_commands;
 use crate::event::Event;
 
-pub(super) use strict::Unique;
+pub use lifecycle::{Said, StagedManifest, lifecycle_answer, lifecycle_payload};
+pub(crate) use strict::Unique;
 
 /// What goes to stdin: one JSON object and a line feed, so that `read -r` in a shell succeeds.
 pub fn payload(protocol: Protocol, event: &Event) -> Result<Vec<u8>, Fault> {

@@ -13,6 +13,7 @@ mod names;
 mod pattern;
 mod scope;
 mod subject;
+mod tool;
 pub mod wire;
 mod words;
 
@@ -24,6 +25,7 @@ pub(crate) use example::event as example_event;
 pub use pattern::{Pattern, PatternError};
 pub use scope::DERIVED;
 pub(crate) use subject::admitted;
+pub use tool::ToolRules;
 
 use super::{Defect, HookAnswer};
 use crate::event::Event;

@@ -21,7 +21,6 @@ use super::command::Fault;
 use super::command::pins::Pins;
 use super::manifest::CommandSpec;
 use super::{Defect, HookAnswer};
-use crate::event::Event;
 
 /// How often a waiting call looks whether its answer is still of use.
 const TICK: Duration = Duration::from_millis(50);
@@ -77,32 +76,30 @@ impl Service {
         self.pins.get_or_init(|| Pins::of(&self.spec));
     }
 
-    /// Asks about one event. Anything but an answer in time is a fault.
+    /// Asks about one event, as JSON. Anything but an answer in time is a fault.
     pub fn judge(
         self: &Arc<Self>,
         timeout: Duration,
-        event: &Event,
+        payload: &[u8],
         wanted: &dyn Fn() -> bool,
     ) -> HookAnswer {
-        self.ask(timeout, event, wanted).unwrap_or_else(Into::into)
+        self.ask(timeout, payload, wanted).unwrap_or_else(Into::into)
     }
 
     fn ask(
         self: &Arc<Self>,
         timeout: Duration,
-        event: &Event,
+        payload: &[u8],
         wanted: &dyn Fn() -> bool,
     ) -> Result<HookAnswer, Fault> {
         if let Some(path) = self.pins.get().and_then(Pins::changed) {
             return Err(Fault::changed(path));
         }
-        let event = serde_json::to_string(event).map_err(|error| {
-            Fault::new(Defect::Internal, format!("the event could not be written as JSON: {error}"))
-        })?;
         let deadline = Instant::now() + timeout;
         let (id, instance, stdin) = self.open_call()?;
-        let line = format!("{{\"id\":{id},\"event\":{event}}}\n");
-        let told = tell(&stdin, line.as_bytes(), deadline, wanted);
+        let line =
+            [format!("{{\"id\":{id},\"event\":").as_bytes(), payload.trim_ascii_end(), b"}\n"].concat();
+        let told = tell(&stdin, &line, deadline, wanted);
         let asked = Instant::now();
         let answer = match told {
             Ok(()) => self.await_answer(id, deadline, timeout, wanted),

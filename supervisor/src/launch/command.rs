@@ -18,7 +18,7 @@ use super::{LaunchError, Plan, filter};
 use crate::sys::{process, seccomp, startup};
 
 /// Exit status when the first command may not run.
-const REFUSED: u8 = 126;
+pub const REFUSED: u8 = 126;
 /// Exit status when there is no such command.
 const NOT_FOUND: u8 = 127;
 
@@ -44,7 +44,7 @@ pub(super) fn hand_over_pair() -> nix::Result<(OwnedFd, OwnedFd)> {
 pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
     // Until the exec nobody else ends us when the supervisor does: our own copy of its socket keeps ours open.
     let _ = process::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0);
-    let listener = match confine(plan) {
+    let word = match confine(plan) {
         Ok((listener, confined)) => {
             // Dropping the listener here closes our copy: the supervisor's must be the only one.
             match give(hand_over, &confined.encode(), Some(&listener)) {
@@ -55,12 +55,10 @@ pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
         }
         Err(error) => {
             let _ = give(hand_over, error.to_string().as_bytes(), None);
-            false
+            None
         }
     };
-    if !listener {
-        return super::front::FAILED;
-    }
+    let Some(word) = word else { return super::front::FAILED };
     if let Err(error) = restore_signals(plan) {
         super::say(format_args!("{error}"));
         return super::front::FAILED;
@@ -68,7 +66,11 @@ pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
     let Some(program) = plan.command.first() else { return NOT_FOUND };
     let _ = process::prctl(libc::PR_SET_PDEATHSIG, 0, 0);
     // execvp walks PATH and reads scripts without `#!` through /bin/sh, as the caller's shell would.
-    let Err(errno) = nix::unistd::execvp(program, &plan.command);
+    let environment = match word {
+        Word::WithSocket => &plan.environment.with_socket,
+        Word::Without => &plan.environment.without,
+    };
+    let Err(errno) = nix::unistd::execvpe(program, &plan.command, environment);
     match errno {
         // The refusal has written its sentence to our stderr.
         nix::Error::EPERM => REFUSED,
@@ -209,13 +211,23 @@ pub(super) fn take_listener(socket: &OwnedFd) -> Result<(OwnedFd, Confined), Lau
     Ok((listener, confined))
 }
 
-fn wait_for_word(socket: &OwnedFd) -> bool {
+/// What the supervisor says when the command may be executed.
+enum Word {
+    WithSocket,
+    Without,
+}
+
+pub(super) const WITH_SOCKET: &[u8; 1] = b"+";
+pub(super) const WITHOUT: &[u8; 1] = b"!";
+
+fn wait_for_word(socket: &OwnedFd) -> Option<Word> {
     let mut word = [0; 1];
     loop {
         match nix::unistd::read(socket, &mut word) {
-            Ok(read) => return read == 1,
+            Ok(1) if &word == WITH_SOCKET => return Some(Word::WithSocket),
+            Ok(1) if &word == WITHOUT => return Some(Word::Without),
             Err(nix::Error::EINTR) => {}
-            Err(_) => return false,
+            Ok(_) | Err(_) => return None,
         }
     }
 }

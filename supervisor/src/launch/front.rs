@@ -46,6 +46,7 @@ pub(super) fn run(supervisor: &Packets, supervisor_pid: i32) -> Result<u8, Launc
                     super::say(format_args!("{reason}"));
                     return Ok(FAILED);
                 }
+                Some(ToFront::Note(text)) => super::say(format_args!("{text}")),
                 Some(ToFront::Ended { status: ended }) => status = Some(ended),
                 Some(ToFront::Farewell) => return Ok(status.map_or(FAILED, exit_status)),
                 None => {

@@ -14,11 +14,16 @@ pub enum ToFront {
     Started { command: i32 },
     /// Nothing was executed, or nothing more will be; the reason.
     Failed(String),
+    /// For the user.
+    Note(String),
     /// The command ended; a wait status.
     Ended { status: i32 },
     /// The front may go: either all is over, or what still runs stays supervised.
     Farewell,
 }
+
+/// Longest message.
+const PACKET: usize = 4096;
 
 /// One end of a socket that keeps message boundaries.
 #[derive(Debug)]
@@ -37,9 +42,22 @@ impl Packets {
         while send(self.0.as_raw_fd(), &text, MsgFlags::MSG_NOSIGNAL) == Err(nix::Error::EINTR) {}
     }
 
+    /// For what matters to nobody but the user: a peer that is stopped, and has a full queue, is not waited for.
+    pub fn send_if_room(&self, message: &impl Serialize) {
+        let text = serde_json::to_vec(message).unwrap_or_default();
+        if text.len() <= PACKET {
+            let _ = send(self.0.as_raw_fd(), &text, MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT);
+        }
+    }
+
+    /// Another descriptor of the same end.
+    pub fn try_clone(&self) -> std::io::Result<Self> {
+        Ok(Self(self.0.try_clone()?))
+    }
+
     /// `None`: the peer is gone.
     pub fn receive<T: DeserializeOwned>(&self) -> Option<T> {
-        let mut packet = [0; 4096];
+        let mut packet = [0; PACKET];
         loop {
             let mut parts = [IoSliceMut::new(&mut packet)];
             match recvmsg::<()>(self.0.as_raw_fd(), &mut parts, None, MsgFlags::empty()).map(|got| got.bytes)

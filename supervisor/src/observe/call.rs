@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::event::Event;
+use super::lane::Told;
 use crate::hooks::command::{self, End, Fault};
 use crate::hooks::manifest::{CommandSpec, Protocol, Runner};
 use crate::hooks::{Defect, HookAnswer, protocol};
@@ -14,18 +14,23 @@ pub(super) enum Call {
     Cancelled,
 }
 
-pub(super) fn call(runner: &Runner, timeout: Duration, event: &Event, wanted: &dyn Fn() -> bool) -> Call {
+pub(super) fn call(runner: &Runner, timeout: Duration, told: &Told, wanted: &dyn Fn() -> bool) -> Call {
     if !wanted() {
         return Call::Cancelled;
     }
-    let answer = match runner {
-        Runner::Command(spec) => return process(spec, timeout, event, wanted),
-        Runner::Service(service) => service.judge(timeout, event, wanted),
-        Runner::Http(http) => http.judge(timeout, event),
-        // Rules decide and have nothing to tell anyone; staging refuses them as observers.
-        Runner::Rules(_) => HookAnswer::None,
+    let payload = |protocol| match told {
+        Told::Exec(event) => protocol::payload(protocol, event),
+        Told::Lifecycle(event) => protocol::lifecycle_payload(protocol, event),
     };
-    match answer {
+    let native = || payload(Protocol::Native);
+    let answer = match runner {
+        Runner::Command(spec) => return process(spec, timeout, payload(spec.protocol), wanted),
+        Runner::Service(service) => native().map(|payload| service.judge(timeout, &payload, wanted)),
+        Runner::Http(http) => native().map(|payload| http.judge(timeout, &payload)),
+        // Rules decide and have nothing to tell anyone; staging refuses them as observers.
+        Runner::Rules(_) | Runner::ToolRules(_) => Ok(HookAnswer::None),
+    };
+    match answer.unwrap_or_else(Into::into) {
         HookAnswer::None => Call::Done,
         HookAnswer::Deny { reason } | HookAnswer::Ask { reason } => Call::Failed(cannot_refuse(&reason)),
         HookAnswer::Fault { .. } if !wanted() => Call::Cancelled,
@@ -37,9 +42,13 @@ fn cannot_refuse(reason: &str) -> Fault {
     Fault::new(Defect::WrongArm, format!("an observer cannot refuse: {reason}"))
 }
 
-fn process(spec: &CommandSpec, timeout: Duration, event: &Event, wanted: &dyn Fn() -> bool) -> Call {
-    let run = protocol::payload(spec.protocol, event)
-        .and_then(|payload| command::ask(spec, timeout, &payload, wanted));
+fn process(
+    spec: &CommandSpec,
+    timeout: Duration,
+    payload: Result<Vec<u8>, Fault>,
+    wanted: &dyn Fn() -> bool,
+) -> Call {
+    let run = payload.and_then(|payload| command::ask(spec, timeout, &payload, wanted));
     let run = match run {
         Ok(run) => run,
         Err(_) if !wanted() => return Call::Cancelled,

@@ -9,6 +9,7 @@ use super::call::Call;
 use super::log::Log;
 use super::{OnFault, call};
 use crate::event::Event;
+use crate::event::lifecycle::LifecycleEvent;
 use crate::hooks::Defect;
 use crate::hooks::command::Fault;
 use crate::hooks::manifest::Runner;
@@ -16,8 +17,34 @@ use crate::hooks::manifest::Runner;
 /// Events that may wait for one observer.
 pub(super) const QUEUE: usize = 1024;
 
+/// How often someone who waits for a hook looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Bytes of text in them. An argv may hold megabytes, and the agent chooses what it runs.
 pub(super) const QUEUE_BYTES: usize = 8 << 20;
+
+/// What an observer is told.
+#[derive(Clone)]
+pub(super) enum Told {
+    Exec(Arc<Event>),
+    Lifecycle(Arc<LifecycleEvent>),
+}
+
+impl Told {
+    fn seq(&self) -> u64 {
+        match self {
+            Self::Exec(event) => event.seq,
+            Self::Lifecycle(event) => event.seq,
+        }
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::Exec(event) => weight(event),
+            Self::Lifecycle(event) => serde_json::to_vec(&**event).map_or(0, |text| text.len()),
+        }
+    }
+}
 
 pub(super) struct Lane {
     name: String,
@@ -31,9 +58,13 @@ pub(super) struct Lane {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Arc<Event>>,
+    /// With the weight of each.
+    queue: VecDeque<(Told, usize)>,
     /// Weight of the queue, see [`weight`].
     bytes: usize,
+    /// Events that were queued, and of them those that are over.
+    queued: u64,
+    over: u64,
     busy: bool,
     /// No event will come any more.
     closed: bool,
@@ -58,19 +89,36 @@ impl Lane {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn push(&self, event: Arc<Event>) {
+    /// The event's number in this lane; `None` when it was dropped.
+    pub(super) fn push(&self, told: Told) -> Option<u64> {
+        let weight = told.weight();
         let mut state = self.state();
-        let bytes = state.bytes + weight(&event);
+        let bytes = state.bytes + weight;
         let full = state.queue.len() >= QUEUE || (bytes > QUEUE_BYTES && !state.queue.is_empty());
         if state.closed || full {
             state.dropped += 1;
             state.unlogged += 1;
-            return;
+            return None;
         }
-        state.queue.push_back(event);
+        state.queue.push_back((told, weight));
         state.bytes = bytes;
+        state.queued += 1;
+        let ticket = state.queued;
         drop(state);
         self.changed.notify_all();
+        Some(ticket)
+    }
+
+    /// Waits until the hook is done with this event, or nobody wants to wait any more.
+    pub(super) fn wait_for(&self, ticket: u64, until: Instant, wanted: &dyn Fn() -> bool) {
+        let mut state = self.state();
+        while state.over < ticket && !state.stopped {
+            let left = until.saturating_duration_since(Instant::now()).min(LOOK);
+            if left.is_zero() || !wanted() {
+                return;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     pub(super) fn close(&self) {
@@ -112,21 +160,24 @@ impl Lane {
 
     /// The thread of this observer.
     pub(super) fn work(&self) {
-        while let Some(event) = self.next() {
+        while let Some(told) = self.next() {
             let called = catch_unwind(AssertUnwindSafe(|| {
-                call::call(&self.runner, self.timeout, &event, &|| !self.state().stopped)
+                call::call(&self.runner, self.timeout, &told, &|| !self.state().stopped)
             }));
             match called {
                 Ok(Call::Done) => {}
-                Ok(Call::Failed(fault)) => self.report(Some(event.seq), &fault),
+                Ok(Call::Failed(fault)) => self.report(Some(told.seq()), &fault),
                 Ok(Call::Cancelled) => {
                     let mut state = self.state();
                     state.dropped += 1;
                     state.unlogged += 1;
                 }
-                Err(_) => self.report(Some(event.seq), &Fault::new(Defect::Internal, "calling it panicked")),
+                Err(_) => self.report(Some(told.seq()), &Fault::new(Defect::Internal, "calling it panicked")),
             }
-            self.state().busy = false;
+            let mut state = self.state();
+            state.busy = false;
+            state.over += 1;
+            drop(state);
             self.changed.notify_all();
         }
         self.report_drops();
@@ -135,14 +186,14 @@ impl Lane {
         }
     }
 
-    fn next(&self) -> Option<Arc<Event>> {
+    fn next(&self) -> Option<Told> {
         self.report_drops();
         let mut state = self.state();
         loop {
-            if let Some(event) = state.queue.pop_front() {
-                state.bytes -= weight(&event);
+            if let Some((told, weight)) = state.queue.pop_front() {
+                state.bytes -= weight;
                 state.busy = true;
-                return Some(event);
+                return Some(told);
             }
             if state.closed {
                 return None;

@@ -12,20 +12,21 @@ use crate::trace::Redactor;
 /// Beyond this nothing is added: a hook that fails on every exec must not fill the disk.
 const LIMIT: u64 = 4 << 20;
 
-pub(super) struct Log {
+/// The log of one hook.
+pub struct Log {
     path: PathBuf,
     redactor: Redactor,
 }
 
 impl Log {
-    pub(super) fn new(folder: &Path, hook: &str, redactor: Redactor) -> Self {
+    pub fn new(folder: &Path, hook: &str, redactor: Redactor) -> Self {
         // A hook's name comes from a manifest and must not lead out of the folder.
         let safe = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
         let path = folder.join(format!("hook-{}.log", hook.chars().map(safe).collect::<String>()));
         Self { path, redactor }
     }
 
-    pub(super) fn append(&self, seq: Option<u64>, fault: &Fault) {
+    pub fn append(&self, seq: Option<u64>, fault: &Fault) {
         if let Err(error) = self.try_append(seq, fault) {
             tracing::warn!(log = %self.path.display(), %error, "cannot write a hook's log");
         }

@@ -148,18 +148,23 @@ fn one_slow_observer_does_not_hold_up_another() {
 }
 
 #[test]
-fn only_observers_of_execs_are_told() {
+fn an_exec_is_told_to_observers_of_execs_only() {
     let dir = tempfile::tempdir().unwrap();
     let named = |name: &str, manifest: Manifest| Manifest { name: name.into(), ..manifest };
     let manifests = vec![
         sample::policy("policy", sample::sh("true", Protocol::Claude)),
-        named("every", observer("true")),
-        named("shell", Manifest { binding: Some(Binding::OnShell), ..observer("true") }),
-        named("tools", Manifest { binding: Some(Binding::OnToolCall), ..observer("true") }),
+        named("every", observer("exit 1")),
+        named("shell", Manifest { binding: Some(Binding::OnShell), ..observer("exit 1") }),
+        named("tools", Manifest { binding: Some(Binding::OnToolCall), ..observer("exit 1") }),
+        named("stage", Manifest { binding: Some(Binding::OnStage), ..observer("exit 1") }),
     ];
-    let (observers, _) = start(dir.path(), manifests);
-    assert_eq!(observers.hook_names().collect::<Vec<_>>(), ["every", "shell"]);
+    let (observers, faults) = start(dir.path(), manifests);
+    assert_eq!(observers.hook_names().collect::<Vec<_>>(), ["every", "shell", "tools"]);
+    tell(&observers, 1..2);
     observers.drain(GRACE);
+    let mut told: Vec<_> = faults.lock().unwrap().iter().map(|(_, fault)| fault.clone()).collect();
+    told.sort_unstable();
+    assert!(told.len() == 2 && told[0].starts_with("every:") && told[1].starts_with("shell:"), "{told:?}");
 }
 
 #[test]

@@ -182,7 +182,7 @@ impl Session {
         self.tracker.root().into_iter().collect()
     }
 
-    fn next_seq(&self) -> u64 {
+    pub(super) fn next_seq(&self) -> u64 {
         self.last_seq.fetch_add(1, Ordering::Relaxed) + 1
     }
 }

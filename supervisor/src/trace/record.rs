@@ -5,8 +5,10 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{Record, Redactor, Totals};
+use super::{Commit, Record, Redactor, Totals};
+use crate::event::lifecycle::LifecycleEvent;
 use crate::event::{Event, Outcome};
 use crate::hooks::{Answer, Defect};
 
@@ -18,6 +20,8 @@ pub enum Line<'a> {
     Shell(Shell<'a>),
     Outcome(Ended),
     CallDenied(CallDenied<'a>),
+    ToolCall(ToolCall<'a>),
+    Lifecycle(Lifecycle<'a>),
     Ask(Asked),
     HookFault(HookFault),
     Gap(Gap),
@@ -78,8 +82,41 @@ pub struct CallDenied<'a> {
     #[schemars(with = "Option<String>")]
     pub defect: Option<Defect>,
     pub detail: Option<String>,
-    pub event: Cow<'a, Event>,
+    pub event: Denied<'a>,
     pub answers: Vec<AnswerLine>,
+}
+
+/// What was refused: an exec, or a tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "one is made for a line and gone with it")]
+pub enum Denied<'a> {
+    Exec(Cow<'a, Event>),
+    Tool(Cow<'a, LifecycleEvent>),
+}
+
+/// A tool call that every policy hook let pass, written before the runtime is answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCall<'a> {
+    pub seq: u64,
+    pub time: String,
+    pub session_id: String,
+    /// With the input that the tool gets.
+    pub event: Cow<'a, LifecycleEvent>,
+    /// What the runtime wanted to pass, where a hook has rewritten it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_input: Option<Value>,
+    pub answers: Vec<AnswerLine>,
+}
+
+/// Any other event of the session: a tool's result, a task's start. A history is not stored, only its length.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Lifecycle<'a> {
+    pub seq: u64,
+    pub time: String,
+    pub session_id: String,
+    pub event: Cow<'a, LifecycleEvent>,
+    pub commits: Vec<Commit>,
 }
 
 /// A question put to someone outside the tree, and the answer.
@@ -90,7 +127,15 @@ pub struct Asked {
     pub session_id: Option<String>,
     pub hook: String,
     pub question: String,
+    /// `allowed`, `remembered` (allowed, and so are equal calls from now on), `waived` (an equal call had been
+    /// remembered), `denied`, `expired` or `withdrawn`; a denial's own words follow after a colon.
     pub answer: String,
+    /// Who answered, as the kernel names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// What a remembered answer holds for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
 }
 
 /// An observer hook failed, which changed nothing.
@@ -192,17 +237,53 @@ impl<'a> Line<'a> {
                     reason: text(reason),
                     defect: *defect,
                     detail: detail.as_deref().map(text),
-                    event: redactor.event(event),
+                    event: Denied::Exec(redactor.event(event)),
                     answers: answer_lines(answers, redactor),
                 })
             }
-            Record::Ask { seq: _, hook, question, answer } => Self::Ask(Asked {
+            Record::ToolDenied { event, hook, reason, defect, detail, answers } => {
+                Self::CallDenied(CallDenied {
+                    seq,
+                    time,
+                    session_id: event.session_id.clone(),
+                    hook: hook.clone(),
+                    reason: text(reason),
+                    defect: *defect,
+                    detail: detail.as_deref().map(text),
+                    event: Denied::Tool(Cow::Owned(redactor.lifecycle(event))),
+                    answers: answer_lines(answers, redactor),
+                })
+            }
+            Record::ToolCall { event, original_input, answers } => Self::ToolCall(ToolCall {
+                seq,
+                time,
+                session_id: event.session_id.clone(),
+                event: Cow::Owned(redactor.lifecycle(event)),
+                original_input: original_input.as_ref().map(|input| redactor.json(input)),
+                answers: answer_lines(answers, redactor),
+            }),
+            Record::Lifecycle { event, commits } => {
+                let mut event = redactor.lifecycle(event);
+                if let Some(messages) = event.payload.messages.take() {
+                    event.payload.message_count.get_or_insert(messages.len() as u64);
+                }
+                Self::Lifecycle(Lifecycle {
+                    seq,
+                    time,
+                    session_id: event.session_id.clone(),
+                    event: Cow::Owned(event),
+                    commits: commits.clone(),
+                })
+            }
+            Record::Ask { seq: _, hook, question, answer, by, scope } => Self::Ask(Asked {
                 seq,
                 time,
                 session_id,
                 hook: hook.clone(),
                 question: text(question),
                 answer: text(answer),
+                by: by.clone(),
+                scope: scope.as_deref().map(text),
             }),
             Record::Outcome { seq: _, outcome } => {
                 Self::Outcome(Ended { seq, time, session_id, outcome: outcome.clone() })
@@ -227,6 +308,8 @@ impl Line<'_> {
             Self::SessionStart(line) => Some(&line.session_id),
             Self::Shell(line) => Some(&line.session_id),
             Self::CallDenied(line) => Some(&line.session_id),
+            Self::ToolCall(line) => Some(&line.session_id),
+            Self::Lifecycle(line) => Some(&line.session_id),
             Self::Outcome(line) => line.session_id.as_deref(),
             Self::Ask(line) => line.session_id.as_deref(),
             Self::HookFault(line) => line.session_id.as_deref(),
@@ -259,9 +342,18 @@ mod tests {
     #[test]
     fn the_schema_names_every_kind() {
         let schema = super::schema().to_value().to_string();
-        for kind in
-            ["session_start", "shell", "outcome", "call_denied", "ask", "hook_fault", "gap", "session_end"]
-        {
+        for kind in [
+            "session_start",
+            "shell",
+            "outcome",
+            "call_denied",
+            "tool_call",
+            "lifecycle",
+            "ask",
+            "hook_fault",
+            "gap",
+            "session_end",
+        ] {
             assert!(schema.contains(&format!("\"const\":\"{kind}\"")), "{kind}: {schema}");
         }
     }

@@ -10,7 +10,9 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
+use serde_json::Value;
 
+use crate::event::lifecycle::LifecycleEvent;
 use crate::event::{Event, ScriptSource};
 
 /// What stands where a secret was.
@@ -95,6 +97,47 @@ impl Redactor {
             self.mask_event(&mut masked);
         }
         Cow::Owned(masked)
+    }
+
+    /// The lifecycle event as it may be stored, and told to observers.
+    pub fn lifecycle(&self, event: &LifecycleEvent) -> LifecycleEvent {
+        let mut masked = event.clone();
+        let payload = &mut masked.payload;
+        let values = [&mut payload.input, &mut payload.output, &mut payload.response, &mut payload.data];
+        for value in values.into_iter().flatten() {
+            *value = self.json(value);
+        }
+        for message in payload.messages.iter_mut().flatten() {
+            *message = self.json(message);
+        }
+        self.mask_some(&mut payload.prompt);
+        self.mask_some(&mut payload.instructions);
+        self.mask_some(&mut payload.reason);
+        masked
+    }
+
+    /// Every text in a value, also one that is a secret by the name of its key.
+    pub fn json(&self, value: &Value) -> Value {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::String(text) => Value::String(self.text(text).into_owned()),
+            Value::Array(items) => Value::Array(items.iter().map(|item| self.json(item)).collect()),
+            Value::Object(fields) => {
+                let field = |(name, value): (&String, &Value)| {
+                    let masked = match value {
+                        Value::String(text) if self.is_secret_by_name(name, text) => MASK.into(),
+                        other => self.json(other),
+                    };
+                    (name.clone(), masked)
+                };
+                Value::Object(fields.iter().map(field).collect())
+            }
+        }
+    }
+
+    fn is_secret_by_name(&self, name: &str, text: &str) -> bool {
+        let plain = !text.is_empty() && text.len() < 4096 && !text.contains(char::is_whitespace);
+        plain && matches!(self.text(&format!("{name}={text}")), Cow::Owned(masked) if masked.ends_with(MASK))
     }
 
     fn mask_event(&self, event: &mut Event) {

@@ -22,6 +22,24 @@ pub struct SessionDir {
     pub logs_dir: PathBuf,
 }
 
+impl SessionDir {
+    /// Where the session's control socket is. Sessions that share a folder do not share it.
+    pub fn socket_path(&self) -> PathBuf {
+        if self.dir.file_name().is_some_and(|name| name == self.id.as_str()) {
+            return self.dir.join("control.sock");
+        }
+        // The whole name would be too long for an address too often.
+        let mark = self.id.rsplit('-').next().unwrap_or(&self.id);
+        self.dir.join(format!("control-{mark}.sock"))
+    }
+}
+
+/// Whether a file in a session's folder has the name of a control socket.
+pub fn is_socket(name: &str) -> bool {
+    let mark = name.strip_prefix("control").and_then(|rest| rest.strip_suffix(".sock"));
+    mark.is_some_and(|mark| mark.is_empty() || mark.starts_with('-'))
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error(

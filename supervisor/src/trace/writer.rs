@@ -120,6 +120,9 @@ impl Trace {
                 self.session_id.get_or_init(|| event.session_id.clone());
                 Some(event.seq)
             }
+            Record::ToolCall { event, .. }
+            | Record::ToolDenied { event, .. }
+            | Record::Lifecycle { event, .. } => Some(event.seq),
             Record::Ask { seq, .. } | Record::Outcome { seq, .. } => Some(*seq),
             Record::HookFault { seq, .. } => *seq,
             Record::Gap { .. } | Record::SessionEnd { .. } => None,

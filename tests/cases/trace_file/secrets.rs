@@ -88,8 +88,7 @@ fn secrets_in_bodies_recipes_reasons_and_stderr_are_masked() {
         "echo --token=SECRETbody1 >/dev/null; curl -H 'Authorization: Bearer SECRETbody2' 2>/dev/null; true";
     let makefile = "all:\n\t@echo password=SECRETrecipe3 >/dev/null; true\n";
     let reason = r#"case $(cat) in *'"name":"touch","path_raw"'*) echo '{"verdict":"deny","reason":"not with token=SECRETreason4"}';; *) NONE;; esac"#;
-    let noise =
-        r#"echo "api_key=SECRETstderr5" >&2; case $(cat) in *'"name":"true","path_raw"'*) exit 1;; *) NONE;; esac"#;
+    let noise = r#"echo "api_key=SECRETstderr5" >&2; case $(cat) in *'"name":"true","path_raw"'*) exit 1;; *) NONE;; esac"#;
     let ran = Gate::with_hooks(&[
         policy("reason", reason),
         policy("noise", noise),

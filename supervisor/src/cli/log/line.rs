@@ -1,8 +1,9 @@
 //! One line for a person: time, mark, pid, command, and what came of it.
 
 use crate::cli::log::escape::escape;
+use crate::event::lifecycle::LifecycleEvent;
 use crate::event::{Event, Outcome, OutcomeKind};
-use crate::trace::record::{CallDenied, Line};
+use crate::trace::record::{CallDenied, Denied, Line};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
@@ -62,6 +63,17 @@ pub(super) fn line(record: &Line<'_>, outcome: Option<&Outcome>, style: Style) -
             let text = format!("#{} {}", ended.seq, became(&ended.outcome));
             row(&ended.time, Mark::Quiet, "end", &text)
         }
+        Line::ToolCall(call) => row(&call.time, Mark::Ran, "call", &tool(&call.event)),
+        Line::Lifecycle(happened) => {
+            let event = &happened.event;
+            let commits = happened.commits.iter().map(|commit| {
+                format!("; {} {}: {}", escape(&commit.hook), escape(&commit.arm), escape(&commit.what))
+            });
+            let what =
+                if event.payload.tool_name.is_some() { tool(event) } else { format!("#{}", event.seq) };
+            let text = format!("{} {what}{}", escape(&event.event), commits.collect::<String>());
+            row(&happened.time, Mark::Quiet, "event", &text)
+        }
         Line::Ask(asked) => {
             let text = format!(
                 "#{} {}: {} -> {}",
@@ -113,7 +125,11 @@ pub(super) fn refused(denied: &CallDenied<'_>) -> String {
     let detail = denied.detail.as_deref().filter(|detail| !detail.is_empty());
     let detail = detail.map_or_else(String::new, |detail| format!(" ({})", escape(detail)));
     let (hook, reason) = (escape(&denied.hook), escape(&denied.reason));
-    format!("{}  {hook}: {reason}{defect}{detail}", called(&denied.event))
+    let what = match &denied.event {
+        Denied::Exec(event) => called(event),
+        Denied::Tool(event) => tool(event),
+    };
+    format!("{what}  {hook}: {reason}{defect}{detail}")
 }
 
 /// Process, command, and the file where argv does not tell it.
@@ -121,6 +137,17 @@ fn called(event: &Event) -> String {
     let honest = event.argv.first().is_some_and(|name| *name == event.path);
     let path = if honest { String::new() } else { format!("  ({})", escape(&event.path)) };
     format!("{:>7} #{} {}{path}", event.pid, event.seq, escape(&event.command))
+}
+
+/// A tool and its input, shortened.
+fn tool(event: &LifecycleEvent) -> String {
+    const WIDTH: usize = 160;
+    let mut input = event.payload.input.as_ref().map(ToString::to_string).unwrap_or_default();
+    if input.len() > WIDTH {
+        input.truncate(input.floor_char_boundary(WIDTH));
+        input.push('…');
+    }
+    format!("{:>7} #{} {} {}", "tool", event.seq, escape(event.payload.tool()), escape(&input))
 }
 
 fn word_of(defect: crate::hooks::Defect) -> String {

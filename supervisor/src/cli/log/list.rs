@@ -55,7 +55,12 @@ fn summary(source: &Source) -> anyhow::Result<Summary> {
             Line::Shell(_) => sum.allowed += 1,
             Line::CallDenied(_) => sum.refused += 1,
             Line::SessionEnd(_) => sum.ended = true,
-            Line::Outcome(_) | Line::Ask(_) | Line::HookFault(_) | Line::Gap(_) => {}
+            Line::Outcome(_)
+            | Line::ToolCall(_)
+            | Line::Lifecycle(_)
+            | Line::Ask(_)
+            | Line::HookFault(_)
+            | Line::Gap(_) => {}
         }
     }
     Ok(sum)

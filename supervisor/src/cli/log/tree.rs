@@ -11,7 +11,7 @@ use crate::cli::log::source::Source;
 use crate::cli::told;
 use crate::event::{Event, Outcome};
 use crate::trace::read::Item;
-use crate::trace::record::{CallDenied, Line};
+use crate::trace::record::{CallDenied, Denied, Line};
 
 /// Deeper levels are drawn at this one: the watched tree decides how deep it is.
 const DEEPEST: usize = 40;
@@ -31,7 +31,10 @@ impl Node {
     fn told(&self) -> Vec<String> {
         match self {
             Self::Ran(event) => told::lines(event, MOST_LINES),
-            Self::Denied(refusal) => told::lines(&refusal.event, MOST_LINES),
+            Self::Denied(refusal) => match &refusal.event {
+                Denied::Exec(event) => told::lines(event, MOST_LINES),
+                Denied::Tool(_) => Vec::new(),
+            },
             Self::Known(_) => Vec::new(),
         }
     }
@@ -54,10 +57,13 @@ pub(super) fn print(source: &Source, denied: bool, style: Style, out: &mut impl 
                     let event = shell.event.into_owned();
                     tree.add(shell.seq, &event.clone(), Node::Ran(Box::new(event)));
                 }
-                Line::CallDenied(refusal) => {
-                    let event = refusal.event.clone().into_owned();
-                    tree.add(refusal.seq, &event, Node::Denied(Box::new(refusal)));
-                }
+                Line::CallDenied(refusal) => match refusal.event.clone() {
+                    Denied::Exec(event) => {
+                        tree.add(refusal.seq, &event, Node::Denied(Box::new(refusal)));
+                    }
+                    // A tool call is no program and descends from none.
+                    Denied::Tool(_) => {}
+                },
                 Line::Outcome(ended) => {
                     tree.outcomes.insert(ended.seq, ended.outcome);
                 }

@@ -4,14 +4,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Wanted;
 use crate::event::Event;
+use crate::event::lifecycle::LifecycleEvent;
 use crate::hooks::{Defect, Refusal};
+
+/// What a question is about.
+#[derive(Debug, Clone, Copy)]
+pub enum Subject<'a> {
+    Exec(&'a Event),
+    Tool(&'a LifecycleEvent),
+}
 
 /// What a hook wants someone to decide.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
     pub hook: &'a str,
     pub text: &'a str,
-    pub event: &'a Event,
+    pub subject: Subject<'a>,
     /// An asker that waits must give up when this says no.
     pub wanted: Wanted<'a>,
 }
@@ -46,8 +54,14 @@ impl Asker for Headless {
     }
 }
 
+impl<T: Asker + ?Sized> Asker for std::sync::Arc<T> {
+    fn ask(&self, question: &Question<'_>) -> AskAnswer {
+        (**self).ask(question)
+    }
+}
+
 /// `None` when it was approved.
-pub(super) fn put(asker: &dyn Asker, question: &Question<'_>) -> Option<Refusal> {
+pub(in crate::hooks) fn put(asker: &dyn Asker, question: &Question<'_>) -> Option<Refusal> {
     let answer = catch_unwind(AssertUnwindSafe(|| asker.ask(question)))
         .unwrap_or_else(|_| AskAnswer::Unanswered { why: "that could not be asked for".to_owned() });
     let text = question.text;

@@ -5,7 +5,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 
 use super::*;
-use crate::hooks::sample;
+use crate::hooks::manifest::Protocol;
+use crate::hooks::{protocol, sample};
 
 /// A server that answers `times` requests with `answer`, and what it was told.
 fn server(answer: &'static str, times: usize) -> (String, std::thread::JoinHandle<Vec<String>>) {
@@ -38,9 +39,13 @@ fn server(answer: &'static str, times: usize) -> (String, std::thread::JoinHandl
     (url, told)
 }
 
+fn payload(argv: &[&str]) -> Vec<u8> {
+    protocol::payload(Protocol::Native, &sample::event(argv)).unwrap()
+}
+
 fn ask(url: &str) -> HookAnswer {
     let headers = BTreeMap::from([("Authorization".to_owned(), "Bearer T".to_owned())]);
-    Http::new(url, headers).unwrap().judge(Duration::from_secs(2), &sample::event(&["touch", "x"]))
+    Http::new(url, headers).unwrap().judge(Duration::from_secs(2), &payload(&["touch", "x"]))
 }
 
 fn answered(answer: &'static str) -> HookAnswer {
@@ -98,7 +103,7 @@ fn a_server_that_is_not_there_or_does_not_answer_is_a_fault_in_time() {
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let hook = Http::new(&url, BTreeMap::new()).unwrap();
     let started = std::time::Instant::now();
-    let answer = hook.judge(Duration::from_millis(300), &sample::event(&["x"]));
+    let answer = hook.judge(Duration::from_millis(300), &payload(&["x"]));
     assert_eq!(defect(&answer), Defect::Timeout);
     assert!(started.elapsed() < Duration::from_secs(20));
     drop(listener);

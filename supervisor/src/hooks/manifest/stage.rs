@@ -16,7 +16,7 @@ use super::{
 use crate::hooks::command::is_forbidden;
 use crate::hooks::command::pins::Pins;
 use crate::hooks::http::Http;
-use crate::hooks::rules::RuleSet;
+use crate::hooks::rules::{RuleSet, ToolRules};
 use crate::hooks::service::Service;
 
 /// What staging needs from around the manifest.
@@ -62,17 +62,27 @@ pub fn stage(raw: &RawManifest, place: Location, workshop: &Workshop) -> Result<
     }
     let timeout = match &raw.timeout {
         None => DEFAULT_TIMEOUT,
-        Some(written) => {
-            timeout(&written.value).map_err(|message| Problem::at(written.referenced, message))?
-        }
+        Some(written) => duration("timeout", &written.value, MAX_TIMEOUT)
+            .map_err(|message| Problem::at(written.referenced, message))?,
     };
     let mut warnings = Vec::new();
     let mut files = Vec::new();
     let runner = runner(raw, place, workshop, &mut warnings, &mut files)?;
-    if let Some(binding) = raw.binding
-        && binding != Binding::OnShell
+    if raw.binding.is_none() && raw.commit_policy == CommitPolicy::WriteManifests {
+        warnings.push(
+            "can never write manifests: a hook without a binding is not told about on-stage".to_owned(),
+        );
+    }
+    let arm = !matches!(raw.commit_policy, CommitPolicy::None | CommitPolicy::Deny);
+    if arm
+        && let Some(protocol) = &raw.protocol
+        && protocol.value != Protocol::Native
     {
-        warnings.push(format!("receives no events: binding {binding} is not available in this version"));
+        let message = format!(
+            "commit_policy {} needs protocol native: {} has no words for it",
+            raw.commit_policy, protocol.value
+        );
+        return Err(Problem::at(protocol.referenced, message));
     }
     let manifest = Manifest {
         name,
@@ -123,10 +133,16 @@ fn runner(
                 "protocol: and env: belong to hooks with a process; rules have neither",
             ));
         }
-        if raw.binding != Some(Binding::OnShell) || raw.commit_policy != CommitPolicy::Deny {
-            let message =
-                "rules decide on commands: they need \"binding: on-shell\" and \"commit_policy: deny\"";
+        let decides = matches!(raw.binding, Some(Binding::OnShell | Binding::OnToolCall));
+        if !decides || raw.commit_policy != CommitPolicy::Deny {
+            let message = "rules decide on calls: they need \"binding: on-shell\" (or on-tool-call) and \
+                           \"commit_policy: deny\"";
             return Err(Problem::at(rules.referenced, message));
+        }
+        if raw.binding == Some(Binding::OnToolCall) {
+            let (set, found) = ToolRules::compile(&rules.value, raw.otherwise.as_ref(), workshop.scrutiny)?;
+            warnings.extend(found);
+            return Ok(Runner::ToolRules(Arc::new(set)));
         }
         let (set, found) = RuleSet::compile(&rules.value, raw.otherwise.as_ref(), workshop.scrutiny)?;
         warnings.extend(found);
@@ -145,6 +161,13 @@ fn runner(
         let message =
             format!("protocol {} belongs to command hooks; service and http speak native", protocol.value);
         return Err(Problem::at(protocol.referenced, message));
+    }
+    let service = raw.service.as_ref().map(|value| value.referenced);
+    if let Some(place) = service.or_else(|| raw.http.as_ref().map(|value| value.referenced))
+        && !matches!(raw.commit_policy, CommitPolicy::None | CommitPolicy::Deny)
+    {
+        let message = "service and http hooks deny or observe; another commit_policy needs command:";
+        return Err(Problem::at(place, message));
     }
     if let Some(service) = &raw.service {
         let spec = process(raw, service, Protocol::Native, workshop, files)?;
@@ -240,7 +263,7 @@ fn split(command: &OneOrMany) -> Result<Vec<String>, ProgramError> {
 }
 
 /// `5s`, `500ms`, or a number of seconds.
-fn timeout(written: &Scalar) -> Result<Duration, String> {
+pub fn duration(key: &str, written: &Scalar, most: Duration) -> Result<Duration, String> {
     let text = written.0.trim();
     let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s'), text.strip_suffix('m')) {
         (Some(number), _, _) => (number, 0.001),
@@ -251,10 +274,10 @@ fn timeout(written: &Scalar) -> Result<Duration, String> {
     let plain = number.trim().chars().all(|c| c.is_ascii_digit() || c == '.');
     let seconds = number.trim().parse::<f64>().ok().filter(|_| plain).map(|number| number * unit);
     let Some(found) = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) else {
-        return Err(format!("timeout {text:?} is not a duration; write 5s, 500ms or a number of seconds"));
+        return Err(format!("{key} {text:?} is not a duration; write 5s, 500ms or a number of seconds"));
     };
-    if found.is_zero() || found > MAX_TIMEOUT {
-        return Err(format!("timeout {text:?} must be more than 0 and at most {}s", MAX_TIMEOUT.as_secs()));
+    if found.is_zero() || found > most {
+        return Err(format!("{key} {text:?} must be more than 0 and at most {}s", most.as_secs()));
     }
     Ok(found)
 }
@@ -271,6 +294,7 @@ impl std::fmt::Display for Runner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Rules(set) => write!(f, "rules ({})", set.len()),
+            Self::ToolRules(set) => write!(f, "rules ({})", set.len()),
             Self::Command(spec) => write!(f, "command ({}): {}", spec.protocol, line(spec)),
             Self::Service(service) => write!(f, "service: {}", line(service.spec())),
             Self::Http(http) => write!(f, "http: {}", http.url()),

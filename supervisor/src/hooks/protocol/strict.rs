@@ -30,6 +30,36 @@ impl<'a> Object<'a> {
         self.map.remove(key)
     }
 
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.map.contains_key(key)
+    }
+
+    /// A key that holds a list if it is there.
+    pub(super) fn take_list(&mut self, key: &str) -> Result<Option<Vec<Value>>, Fault> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Value::Array(items)) => Ok(Some(items)),
+            Some(_) => Err(self.wrong(key, "a list")),
+        }
+    }
+
+    /// A key that holds a string or a list of them, if it is there.
+    pub(super) fn take_texts(&mut self, key: &str) -> Result<Vec<String>, Fault> {
+        let items = match self.take(key) {
+            None => return Ok(Vec::new()),
+            Some(Value::String(text)) => return Ok(vec![text]),
+            Some(Value::Array(items)) => items,
+            Some(_) => return Err(self.wrong(key, "a string or a list of strings")),
+        };
+        items
+            .into_iter()
+            .map(|item| match item {
+                Value::String(text) => Ok(text),
+                _ => Err(self.wrong(key, "a string or a list of strings")),
+            })
+            .collect()
+    }
+
     /// A key that holds a string if it is there.
     pub(super) fn take_string(&mut self, key: &str) -> Result<Option<String>, Fault> {
         match self.take(key) {

@@ -66,7 +66,7 @@ impl RuleSet {
     }
 }
 
-fn otherwise(written: &Spanned<RawOtherwise>) -> Result<Otherwise, Problem> {
+pub(super) fn otherwise(written: &Spanned<RawOtherwise>) -> Result<Otherwise, Problem> {
     let text = |text: &String, kind: &str| {
         if text.trim().is_empty() {
             return Err(Problem::at(
@@ -121,7 +121,7 @@ fn rule(number: usize, raw: &Spanned<RawRule>, scrutiny: Scrutiny) -> Result<Rul
     Ok(Rule { label, effect, exe, condition })
 }
 
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     const WIDTH: usize = 48;
     if text.chars().count() <= WIDTH {
         return text.to_owned();

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use cel::common::ast::Expr;
+use cel::context::VariableResolver;
 use cel::{Context, Env, ExecutionError, Program, Value};
 
 use super::functions;
@@ -77,9 +78,16 @@ impl Condition {
         let mut condition = Self { source: source.to_owned(), program: OnceLock::new(), constant: None };
         if scrutiny == Scrutiny::Full {
             let program = condition.program()?;
-            names::check(program)?;
+            names::check(program, &names::Vocabulary::Exec)?;
             condition.probe()?;
         }
+        Ok(condition)
+    }
+
+    /// A condition about a tool call. Its input has no fixed shape, so nothing is tried on an example.
+    pub(super) fn compile_for_tools(source: &str) -> Result<Self, ConditionError> {
+        let condition = Self { source: source.to_owned(), program: OnceLock::new(), constant: None };
+        names::check(condition.program()?, &names::Vocabulary::Tool)?;
         Ok(condition)
     }
 
@@ -100,7 +108,7 @@ impl Condition {
     }
 
     /// Whether the condition holds for this event; the error is for a person to read.
-    pub(super) fn holds(&self, scope: &EventScope<'_>) -> Result<bool, String> {
+    pub(super) fn holds(&self, scope: &dyn VariableResolver) -> Result<bool, String> {
         if let Some(constant) = self.constant {
             return Ok(constant);
         }
@@ -110,7 +118,7 @@ impl Condition {
         }
     }
 
-    fn evaluate(&self, scope: &EventScope<'_>) -> Result<Value, String> {
+    fn evaluate(&self, scope: &dyn VariableResolver) -> Result<Value, String> {
         let root: &Context<'_, '_> = &ENGINE.root;
         let mut context = root.new_inner_scope();
         context.set_variable_resolver(scope);

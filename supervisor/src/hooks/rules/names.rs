@@ -7,6 +7,7 @@ use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 use super::condition::{ConditionError, ENGINE};
 use super::functions;
 use super::scope::FIELDS;
+use super::tool::TOOL_VARIABLES;
 use crate::event::{Ancestor, Event, Interpreter, Recipe, RecipePart, RecipeRole};
 
 /// CEL's own names for types, which may stand in `type(x) == string`.
@@ -25,12 +26,43 @@ const TYPES: &[&str] = &[
     "duration",
 ];
 
-pub(super) fn check(program: &Program) -> Result<(), ConditionError> {
-    Walk { program }.visit(program.expression(), &mut Vec::new())
+/// Which variables a condition may use.
+pub(super) enum Vocabulary {
+    Exec,
+    Tool,
+}
+
+impl Vocabulary {
+    fn declares(&self, name: &str) -> bool {
+        match self {
+            Self::Exec => FIELDS.declares(name),
+            Self::Tool => TOOL_VARIABLES.contains(&name),
+        }
+    }
+
+    fn fields_of(&self, name: &str) -> Option<&'static [String]> {
+        match self {
+            Self::Exec => FIELDS.of(name),
+            Self::Tool => None,
+        }
+    }
+
+    /// The fields of each entry of a list.
+    fn fields_of_each(&self, list: &str) -> Option<&'static [String]> {
+        match self {
+            Self::Exec => FIELDS.of_each(list),
+            Self::Tool => None,
+        }
+    }
+}
+
+pub(super) fn check(program: &Program, vocabulary: &Vocabulary) -> Result<(), ConditionError> {
+    Walk { program, vocabulary }.visit(program.expression(), &mut Vec::new())
 }
 
 struct Walk<'p> {
     program: &'p Program,
+    vocabulary: &'p Vocabulary,
 }
 
 /// A variable of a macro, and the fields it has where it stands for an entry of a list we know.
@@ -50,7 +82,7 @@ impl<'p> Walk<'p> {
             Expr::Ident(name) => self.variable(node, name, bound),
             Expr::Select(select) => {
                 if let Expr::Ident(root) = &select.operand.expr
-                    && let Some(fields) = fields(root, bound)
+                    && let Some(fields) = self.fields(root, bound)
                     && !fields.contains(&select.field)
                 {
                     return Err(self.error(node, format!("{root} has no field \"{}\"", select.field)));
@@ -74,10 +106,10 @@ impl<'p> Walk<'p> {
                 self.visit(&each.iter_range, bound)?;
                 self.visit(&each.accu_init, bound)?;
                 let before = bound.len();
-                let entries = entries(&each.iter_range, bound);
+                let entries = self.entries(&each.iter_range, bound);
                 bound.push(Bound { name: &each.accu_var, fields: None });
                 for name in std::iter::once(&each.iter_var).chain(&each.iter_var2) {
-                    if FIELDS.declares(name) {
+                    if self.vocabulary.declares(name) {
                         return Err(self.error(node, format!("\"{name}\" hides the event's own; rename it")));
                     }
                     bound.push(Bound { name, fields: entries });
@@ -102,10 +134,28 @@ impl<'p> Walk<'p> {
     }
 
     fn variable(&self, node: &IdedExpr, name: &str, bound: &[Bound<'p>]) -> Result<(), ConditionError> {
-        if is_bound(bound, name) || FIELDS.declares(name) || TYPES.contains(&name) {
+        if is_bound(bound, name) || self.vocabulary.declares(name) || TYPES.contains(&name) {
             return Ok(());
         }
         Err(self.error(node, format!("the event has no \"{name}\"")))
+    }
+
+    /// The fields of a variable, bound or of the event; `None` when it may have any.
+    fn fields(&self, variable: &str, bound: &[Bound<'_>]) -> Option<&'static [String]> {
+        match bound.iter().rev().find(|bound| bound.name == variable) {
+            Some(bound) => bound.fields,
+            None => self.vocabulary.fields_of(variable),
+        }
+    }
+
+    /// The fields of what a macro goes through: a list of the event, whole or filtered.
+    fn entries(&self, list: &IdedExpr, bound: &[Bound<'_>]) -> Option<&'static [String]> {
+        match &list.expr {
+            Expr::Ident(name) if !is_bound(bound, name) => self.vocabulary.fields_of_each(name),
+            Expr::Select(select) => self.vocabulary.fields_of_each(&select.field),
+            Expr::Comprehension(each) => self.entries(&each.iter_range, bound),
+            _ => None,
+        }
     }
 
     fn error(&self, node: &IdedExpr, message: String) -> ConditionError {
@@ -115,24 +165,6 @@ impl<'p> Walk<'p> {
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         ConditionError { line, column, message }
-    }
-}
-
-/// The fields of a variable, bound or of the event; `None` when it may have any.
-fn fields(variable: &str, bound: &[Bound<'_>]) -> Option<&'static [String]> {
-    match bound.iter().rev().find(|bound| bound.name == variable) {
-        Some(bound) => bound.fields,
-        None => FIELDS.of(variable),
-    }
-}
-
-/// The fields of what a macro goes through: a list of the event, whole or filtered.
-fn entries(list: &IdedExpr, bound: &[Bound<'_>]) -> Option<&'static [String]> {
-    match &list.expr {
-        Expr::Ident(name) if !is_bound(bound, name) => FIELDS.of_each(name),
-        Expr::Select(select) => FIELDS.of_each(&select.field),
-        Expr::Comprehension(each) => entries(&each.iter_range, bound),
-        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use cel::common::types::{CelBool, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString};
+use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString};
 use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
 use serde::Serialize;
@@ -250,11 +250,15 @@ fn json<T: Serialize>(value: &T) -> Json {
     serde_json::to_value(value).unwrap_or(Json::Null)
 }
 
-fn from_json(value: Json) -> Box<dyn Val> {
+pub(super) fn from_json(value: Json) -> Box<dyn Val> {
     match value {
         Json::Null => Box::new(CelNull),
         Json::Bool(flag) => Box::new(CelBool::from(flag)),
-        Json::Number(number) => Box::new(CelInt::from(number.as_i64().unwrap_or(i64::MAX))),
+        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => Box::new(CelInt::from(whole)),
+            (None, Some(other)) => Box::new(CelDouble::from(other)),
+            (None, None) => Box::new(CelNull),
+        },
         Json::String(text) => Box::new(CelString::from(text)),
         Json::Array(items) => Box::new(CelList::from(items.into_iter().map(from_json).collect::<Vec<_>>())),
         Json::Object(fields) => {

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::hooks::manifest::Protocol;
-use crate::hooks::sample;
+use crate::hooks::{protocol, sample};
 
 const SHORT: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_secs(20);
@@ -12,8 +12,12 @@ fn service(script: &str) -> Arc<Service> {
     Arc::new(Service::new(sample::sh(script, Protocol::Native)))
 }
 
+fn payload(argv: &[&str]) -> Vec<u8> {
+    protocol::payload(Protocol::Native, &sample::event(argv)).unwrap()
+}
+
 fn ask(service: &Arc<Service>, timeout: Duration) -> HookAnswer {
-    service.judge(timeout, &sample::event(&["touch", "x"]), &|| true)
+    service.judge(timeout, &payload(&["touch", "x"]), &|| true)
 }
 
 fn defect(answer: &HookAnswer) -> Defect {
@@ -131,7 +135,7 @@ fn one_that_hangs_times_out_and_is_replaced() {
 fn one_that_does_not_read_cannot_hold_up_for_longer_than_the_deadline() {
     let service = service("sleep 600");
     let big = "x".repeat(200_000);
-    let event = sample::event(&["touch", &big]);
+    let event = payload(&["touch", &big]);
     let started = Instant::now();
     assert_eq!(defect(&service.judge(SHORT, &event, &|| true)), Defect::Timeout);
     assert!(started.elapsed() < LONG);

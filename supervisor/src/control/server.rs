@@ -1,0 +1,114 @@
+//! The socket and the thread that serves it. Peers are few and bounded; nothing that one of them does or leaves undone
+//! holds up another.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind as bind_to, listen, socket,
+};
+use nix::sys::stat::{Mode, fchmod};
+
+use super::Service;
+use super::connection::{self, Seat};
+use super::peer::{Peer, Tree};
+use super::wire::{BUSY, Response, RpcError};
+
+/// Peers inside the tree, or that cannot be placed. They cannot take the places of those outside.
+const INSIDE: usize = 48;
+const OUTSIDE: usize = 16;
+/// After an accept that failed: most likely out of descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A bound socket. Dropped, its file is gone.
+#[derive(Debug)]
+pub struct Bound {
+    listener: UnixListener,
+    file: Serving,
+}
+
+/// Binds `path` for this user alone. Nothing may be there yet.
+pub fn bind(path: &Path) -> io::Result<Bound> {
+    let fd: OwnedFd = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    // The file gets the mode of the socket: there is no moment in which others could connect.
+    fchmod(&fd, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    bind_to(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
+    let bound = Bound { listener: UnixListener::from(fd), file: Serving { path: path.to_owned() } };
+    listen(&bound.listener, Backlog::new(128)?)?;
+    Ok(bound)
+}
+
+/// The socket's file, for as long as the session lasts.
+#[derive(Debug)]
+pub struct Serving {
+    path: PathBuf,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Serves on a thread of its own until the process ends. `reaper` is the process above the tree.
+pub fn serve(bound: Bound, service: Arc<dyn Service>, reaper: i32) -> io::Result<Serving> {
+    let Bound { listener, file: serving } = bound;
+    let tree = Tree::below(reaper)?;
+    listener.set_nonblocking(true)?;
+    thread::Builder::new().name("control".into()).spawn(move || {
+        if let Err(error) = run(listener, service, tree) {
+            tracing::error!(%error, "the control socket is not served any more");
+        }
+    })?;
+    Ok(serving)
+}
+
+fn run(listener: UnixListener, service: Arc<dyn Service>, tree: Tree) -> io::Result<()> {
+    // Most sessions never see a peer; they pay a sleeping thread and no runtime.
+    while poll(&mut [PollFd::new(listener.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).is_err() {}
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(INSIDE + OUTSIDE)
+        .thread_name("control-hook")
+        .build()?;
+    runtime.block_on(async move {
+        let listener = tokio::net::UnixListener::from_std(listener)?;
+        let seats = Seats { inside: Arc::default(), outside: Arc::default() };
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => admit(stream, &service, &seats, &tree),
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    })
+}
+
+struct Seats {
+    inside: Arc<AtomicUsize>,
+    outside: Arc<AtomicUsize>,
+}
+
+fn admit(stream: tokio::net::UnixStream, service: &Arc<dyn Service>, seats: &Seats, tree: &Tree) {
+    let peer = match Peer::of(stream.as_fd(), tree) {
+        Ok(peer) => peer,
+        Err(error) => return tracing::warn!(%error, "a peer cannot be told"),
+    };
+    let (taken, most) = if peer.is_outside() { (&seats.outside, OUTSIDE) } else { (&seats.inside, INSIDE) };
+    if taken.fetch_add(1, Ordering::Relaxed) >= most {
+        taken.fetch_sub(1, Ordering::Relaxed);
+        // Said only if it can be said at once.
+        let error = RpcError::new(BUSY, format!("{most} peers are connected already, more are not served"));
+        let _ = stream.try_write(&connection::encode(&Response::failed(serde_json::Value::Null, error)));
+        return;
+    }
+    let seat = Seat(Arc::clone(taken));
+    tokio::spawn(connection::converse(stream, Arc::new(peer), Arc::clone(service), seat));
+}

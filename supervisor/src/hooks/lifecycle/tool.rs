@@ -1,0 +1,197 @@
+//! A tool call before it is made: capability, then every policy hook in manifest order; only a clean none from all
+//! of them lets it through. A hook may rewrite the input, and then every hook has judged what the tool gets.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::{Lifecycle, Wanted, hear};
+use crate::event::lifecycle::LifecycleEvent;
+use crate::hooks::command::Fault;
+use crate::hooks::gate::{self, Heard, Question, Subject, failed, panic_text, record};
+use crate::hooks::manifest::{CommitPolicy, Manifest};
+use crate::hooks::protocol::Said;
+use crate::hooks::{Answer, Defect, HookAnswer, Refusal, Verdict};
+
+/// What the policy hooks made of one tool call.
+#[derive(Debug, Clone)]
+pub struct ToolJudgement {
+    pub verdict: Verdict,
+    pub answers: Vec<Answer>,
+    /// The input that was judged in the end, when a hook has rewritten it.
+    pub input: Option<Value>,
+    pub context: Vec<String>,
+    pub notes: Vec<String>,
+    pub halt: Option<String>,
+}
+
+/// A name in `capabilities.tools.allow`: `*`, a name, or the beginning of one that ends in `*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolName<'a> {
+    text: &'a str,
+    open: bool,
+}
+
+impl<'a> ToolName<'a> {
+    pub fn parse(written: &'a str) -> Result<Self, String> {
+        let (text, open) = written.strip_suffix('*').map_or((written, false), |text| (text, true));
+        if text.contains('*') {
+            return Err(format!("{written:?} has a * that is not at its end"));
+        }
+        if written.trim().is_empty() {
+            return Err("an empty name matches no tool".to_owned());
+        }
+        Ok(Self { text, open })
+    }
+
+    pub fn matches(&self, tool: &str) -> bool {
+        if self.open { tool.starts_with(self.text) } else { tool == self.text }
+    }
+}
+
+/// A judgement on its way.
+#[derive(Default)]
+struct Hearing {
+    answers: Vec<Answer>,
+    input: Option<Value>,
+    /// Who rewrote it: its place in the manifest.
+    rewriter: Option<usize>,
+    questions: Vec<(usize, String)>,
+    context: Vec<String>,
+    notes: Vec<String>,
+    halt: Option<String>,
+}
+
+impl Hearing {
+    fn end(self, verdict: Verdict) -> ToolJudgement {
+        let Self { answers, input, context, notes, halt, .. } = self;
+        ToolJudgement { verdict, answers, input, context, notes, halt }
+    }
+}
+
+impl Lifecycle {
+    /// Judges a tool call on the calling thread. Hooks are asked one after the other, because a later one must see
+    /// what an earlier one rewrote. The first refusal ends it. Asks come last, about the call as it would be made.
+    pub fn judge_tool(&self, event: &LifecycleEvent, wanted: Wanted<'_>) -> ToolJudgement {
+        catch_unwind(AssertUnwindSafe(|| self.judge_or_panic(event, wanted))).unwrap_or_else(|panic| {
+            let detail = format!("panicked: {}", panic_text(&*panic));
+            Hearing::default().end(Verdict::Refused(Refusal {
+                hook: "gate".to_owned(),
+                reason: "the gate itself failed, and a policy that cannot answer refuses".to_owned(),
+                defect: Some(Defect::Internal),
+                detail: Some(detail),
+            }))
+        })
+    }
+
+    fn judge_or_panic(&self, event: &LifecycleEvent, wanted: Wanted<'_>) -> ToolJudgement {
+        let mut hearing = Hearing::default();
+        let tool = event.payload.tool();
+        if !(self.admits)(tool) {
+            return hearing.end(Verdict::Refused(Refusal {
+                hook: "capabilities".to_owned(),
+                reason: format!("{tool} is not in capabilities.tools.allow"),
+                defect: None,
+                detail: None,
+            }));
+        }
+        if self.policies.is_empty() {
+            return hearing.end(Verdict::Refused(Refusal {
+                hook: "gate".to_owned(),
+                reason: "no policy hook is configured on on-tool-call, and without one no tool may be called"
+                    .to_owned(),
+                defect: Some(Defect::NoPolicy),
+                detail: None,
+            }));
+        }
+        let mut event = event.clone();
+        let everyone = 0..self.policies.len();
+        if let Err(refusal) = self.round(everyone, &mut event, &mut hearing, wanted) {
+            return hearing.end(Verdict::Refused(refusal));
+        }
+        // The hooks before the rewriter have judged something else than what would run.
+        if let Some(rewriter) = hearing.rewriter {
+            hearing.questions.retain(|(at, _)| *at >= rewriter);
+            if let Err(refusal) = self.round(0..rewriter, &mut event, &mut hearing, wanted) {
+                return hearing.end(Verdict::Refused(refusal));
+            }
+        }
+        hearing.questions.sort_by_key(|(at, _)| *at);
+        for (at, text) in std::mem::take(&mut hearing.questions) {
+            let subject = Subject::Tool(&event);
+            let question = Question { hook: &self.policies[at].name, text: &text, subject, wanted };
+            if let Some(refusal) = gate::put(&*self.asker, &question) {
+                return hearing.end(Verdict::Refused(refusal));
+            }
+        }
+        hearing.end(Verdict::None)
+    }
+
+    fn round(
+        &self,
+        places: std::ops::Range<usize>,
+        event: &mut LifecycleEvent,
+        hearing: &mut Hearing,
+        wanted: Wanted<'_>,
+    ) -> Result<(), Refusal> {
+        for at in places {
+            let hook = &self.policies[at];
+            let start = Instant::now();
+            let said = listen(hook, event, wanted);
+            let answer = match &said {
+                Ok(said) => said.answer.clone(),
+                Err(fault) => HookAnswer::Fault { defect: fault.defect, detail: fault.detail.clone() },
+            };
+            hearing.answers.push(record(&hook.name, Heard { answer, took: start.elapsed() }));
+            let mut said = said.map_err(|fault| failed(&hook.name, fault.defect, fault.detail))?;
+            hearing.context.append(&mut said.context);
+            hearing.notes.append(&mut said.notes);
+            match said.answer {
+                HookAnswer::None => {}
+                HookAnswer::Ask { reason } => hearing.questions.push((at, reason)),
+                HookAnswer::Deny { reason } => return Err(denied(hook, reason)),
+                // `listen` gives faults as errors; one that comes this way refuses all the same.
+                HookAnswer::Fault { defect, detail } => return Err(failed(&hook.name, defect, detail)),
+            }
+            if let Some(reason) = said.halt {
+                hearing.halt = Some(reason.clone());
+                return Err(denied(hook, reason));
+            }
+            if let Some(input) = said.input {
+                rewrite(at, hook, input, event, hearing);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first rewrite counts; another is told to the user and changes nothing.
+fn rewrite(at: usize, hook: &Manifest, input: Value, event: &mut LifecycleEvent, hearing: &mut Hearing) {
+    if hearing.rewriter.is_some() {
+        let name = &hook.name;
+        hearing.notes.push(format!("hook {name:?} wanted to rewrite the input too, which was not done"));
+        return;
+    }
+    event.payload.input = Some(input.clone());
+    hearing.input = Some(input);
+    hearing.rewriter = Some(at);
+}
+
+fn denied(hook: &Manifest, reason: String) -> Refusal {
+    Refusal { hook: hook.name.clone(), reason, defect: None, detail: None }
+}
+
+/// Hears one hook; a panic in it is its fault and nobody else's. So is an input of another kind than the call's.
+fn listen(hook: &Manifest, event: &LifecycleEvent, wanted: Wanted<'_>) -> Result<Said, Fault> {
+    let said = catch_unwind(AssertUnwindSafe(|| hear(hook, CommitPolicy::Deny, event, wanted)))
+        .unwrap_or_else(|panic| {
+            Err(Fault::new(Defect::Crash, format!("panicked: {}", panic_text(&*panic))))
+        })?;
+    if let Some(input) = &said.input
+        && event.payload.input.as_ref().map(std::mem::discriminant) != Some(std::mem::discriminant(input))
+    {
+        return Err(Fault::new(Defect::Unreadable, "rewrote the input to something of another type"));
+    }
+    Ok(said)
+}
