@@ -7,14 +7,19 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use shellgate_common::record::Record;
 use shellgate_common::seal::{SLOTS, Seals, Slot};
 
 use super::Shared;
-use crate::notify::Target;
+use crate::notify::{Target, pool};
 use crate::seal::{Fate, KernelRecord, SealError};
 use crate::sys::bpf;
+
+/// How long whoever answered a call may take to say that it did, and how often that is looked at.
+const SETTLING: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_micros(50);
 
 /// One exec that was sealed and whose fate has not been reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +136,20 @@ impl Shared {
         Fate::Pending
     }
 
+    /// A thread that calls again is faster than the one that answered its last call and is about to say so.
+    fn await_settled(&self, target: Target) {
+        let patience = Instant::now() + SETTLING;
+        let answering = |ledger: &Ledger| {
+            ledger.of(target.pid).iter().any(|entry| entry.tid == target.tid && !entry.settled)
+        };
+        while answering(&self.ledger()) && Instant::now() < patience {
+            pool::about_to_wait();
+            std::thread::sleep(LOOK);
+        }
+    }
+
     pub(super) fn caller_returned(&self, target: Target) -> Option<u64> {
+        self.await_settled(target);
         let mut ledger = self.ledger();
         let mine = |entry: &&Entry| entry.settled && entry.tid == target.tid;
         let unused = ledger.of(target.pid).iter().rfind(mine)?.seq;
