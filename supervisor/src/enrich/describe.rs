@@ -1,6 +1,7 @@
 //! From an attempt to the event that hooks and trace see.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +16,7 @@ use crate::capture::program::Format;
 use crate::capture::resolve::{self, Base};
 use crate::capture::strings::Strings;
 use crate::config::EventEnv;
-use crate::event::{Ancestor, Event, FileFacts, FileKind, Interpreter, Phase, SCHEMA};
+use crate::event::{Ancestor, Event, FileFacts, FileKind, Interpreter, Phase, Recipe, SCHEMA};
 
 /// A display command is cut here, in bytes.
 const LONGEST_COMMAND: usize = 4096;
@@ -120,12 +121,7 @@ pub fn describe(attempt: &Attempt, context: Context<'_>) -> Event {
         payload: payload(&subject).map(|operand| canonical(attempt, &operand)),
         applet: applet(&subject),
         script: script(&subject, &files),
-        recipe: recipe(
-            &subject,
-            &attempt.cwd.path,
-            || call.envp.iter().map(<[u8]>::to_vec).collect(),
-            &files,
-        ),
+        recipe: recipe_of(&subject, attempt, &files),
         interpreters,
         env,
         env_names,
@@ -135,6 +131,15 @@ pub fn describe(attempt: &Attempt, context: Context<'_>) -> Event {
         outcome: None,
         path,
     }
+}
+
+/// A reader of build files that panics has found nothing: its text must not decide whether the call is judged.
+fn recipe_of(subject: &Subject<'_>, attempt: &Attempt, files: &TargetFiles<'_>) -> Option<Recipe> {
+    let env = || attempt.call.envp.iter().map(<[u8]>::to_vec).collect();
+    catch_unwind(AssertUnwindSafe(|| recipe(subject, &attempt.cwd.path, env, files))).unwrap_or_else(|_| {
+        tracing::error!(path = subject.path, "reading its recipe failed");
+        None
+    })
 }
 
 /// The event of a call that could not be read: what is known of the caller, and nothing made up.

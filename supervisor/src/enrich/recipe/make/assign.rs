@@ -65,7 +65,8 @@ pub(super) fn plain(line: &str) -> Option<(&str, Op, &str)> {
     if at < line.len() && matches!(line.as_bytes()[at], b'+' | b'?' | b'!') {
         let more = find_outside(&line[at + 1..], b" \t=:#").map(|more| at + 1 + more)?;
         let rest = line[more..].trim_start_matches([' ', '\t']);
-        let previous = &line[more - 1..];
+        // The sign may begin with the last of what was taken for the name, if that is one byte.
+        let previous = line.get(more - 1..).unwrap_or_default();
         let (sign, op) = OPS
             .iter()
             .find(|(sign, _)| previous.starts_with(sign))
