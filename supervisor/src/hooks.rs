@@ -7,6 +7,7 @@ pub mod gate;
 pub mod http;
 pub mod lifecycle;
 pub mod manifest;
+pub mod native;
 pub mod protocol;
 pub mod rules;
 #[cfg(test)]

@@ -335,6 +335,7 @@ impl Running {
         self.session.tracker.close(outcome_grace);
         // After the last outcome. Only a session that came to its own end waits for these hooks.
         self.session.end(end_is_peaceful);
+        self.session.lifecycle.close();
         // Nobody connects to a session that is over.
         drop(self.serving);
         let ledger = &self.session.ledger;

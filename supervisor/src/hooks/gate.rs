@@ -9,8 +9,8 @@ mod tests;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use super::command::pins::Pins;
 use super::manifest::{Binding, Manifest, Protocol, Runner};
+use super::protocol::Reply;
 use super::{Answer, Defect, HookAnswer, Judgement, Refusal, Verdict, command, protocol};
 use crate::event::Event;
 use crate::notify::pool;
@@ -42,13 +42,7 @@ impl Gate {
     pub fn new(admits: Admits, manifests: Vec<Manifest>) -> Self {
         let mut hooks = manifests;
         hooks.retain(|hook| hook.is_policy() && hook.binding == Some(Binding::OnShell));
-        for hook in &mut hooks {
-            match &mut hook.runner {
-                Runner::Command(spec) => spec.pins = Pins::of(spec),
-                Runner::Service(service) => service.pin(),
-                Runner::Rules(_) | Runner::ToolRules(_) | Runner::Http(_) => {}
-            }
-        }
+        hooks.iter_mut().for_each(Manifest::pin);
         Self { admits, hooks, asker: Box::new(Headless) }
     }
 
@@ -61,11 +55,7 @@ impl Gate {
 
     /// Ends what runs for longer than one event. From then on those hooks refuse.
     pub fn close(&self) {
-        for hook in &self.hooks {
-            if let Runner::Service(service) = &hook.runner {
-                service.close();
-            }
-        }
+        self.hooks.iter().for_each(Manifest::close);
     }
 
     /// Names of the policy hooks, for the line printed at start and for the trace.
@@ -178,10 +168,10 @@ fn listen(hook: &Manifest, event: &Event, wanted: &dyn Fn() -> bool) -> Heard {
             detail: "its rules are about tools and not about commands".to_owned(),
         },
         Runner::Command(spec) => command::judge(spec, hook.timeout, event, wanted),
-        Runner::Service(service) => protocol::payload(Protocol::Native, event)
-            .map_or_else(Into::into, |payload| service.judge(hook.timeout, &payload, wanted)),
-        Runner::Http(http) => protocol::payload(Protocol::Native, event)
-            .map_or_else(Into::into, |payload| http.judge(hook.timeout, &payload)),
+        Runner::Native(native) => protocol::payload(Protocol::Native, event)
+            .and_then(|payload| native.ask(hook.timeout, &payload, wanted))
+            .and_then(Reply::verdict)
+            .unwrap_or_else(Into::into),
     }))
     .unwrap_or_else(|panic| HookAnswer::Fault {
         defect: Defect::Crash,

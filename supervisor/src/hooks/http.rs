@@ -10,8 +10,10 @@ use std::time::Duration;
 use ureq::http::Uri;
 use ureq::{Agent, Error};
 
+use super::Defect;
 use super::command::{Fault, STDOUT_LIMIT};
-use super::{Defect, HookAnswer, protocol};
+use super::native::Native;
+use super::protocol::Reply;
 
 /// Connections that are kept for the next event.
 const KEPT: usize = 16;
@@ -45,17 +47,10 @@ impl Http {
             .build();
         Ok(Self { url: url.to_owned(), headers, agent: config.into() })
     }
+}
 
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Asks about one event, as JSON.
-    pub fn judge(&self, timeout: Duration, payload: &[u8]) -> HookAnswer {
-        self.ask(timeout, payload).unwrap_or_else(Into::into)
-    }
-
-    fn ask(&self, timeout: Duration, payload: &[u8]) -> Result<HookAnswer, Fault> {
+impl Native for Http {
+    fn ask(&self, timeout: Duration, payload: &[u8], _: &dyn Fn() -> bool) -> Result<Reply, Fault> {
         let mut request = self.agent.post(&self.url).content_type("application/json");
         for (name, value) in &self.headers {
             request = request.header(name, value);
@@ -72,7 +67,7 @@ impl Http {
             .limit(STDOUT_LIMIT as u64)
             .read_to_vec()
             .map_err(|error| fault(&self.url, timeout, &error))?;
-        protocol::bare(&text)
+        Reply::parse(&text)
     }
 }
 
@@ -101,6 +96,12 @@ fn fault(url: &str, timeout: Duration, error: &Error) -> Fault {
             Fault::new(Defect::Unreadable, format!("{url} does not speak HTTP: {error}"))
         }
         _ => Fault::new(Defect::Spawn, format!("cannot ask {url}: {error}")),
+    }
+}
+
+impl fmt::Display for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http: {}", self.url)
     }
 }
 

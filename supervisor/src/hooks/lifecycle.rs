@@ -15,7 +15,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::command::pins::Pins;
 use super::command::{self, Fault};
 use super::gate::{Asker, Headless};
 use super::manifest::{CommitPolicy, Manifest, Protocol, Runner};
@@ -127,13 +126,7 @@ impl Lifecycle {
     ) -> Self {
         let pick = |wanted: &dyn Fn(&Manifest) -> bool| {
             let mut picked: Vec<Manifest> = manifests.iter().filter(|hook| wanted(hook)).cloned().collect();
-            for hook in &mut picked {
-                match &mut hook.runner {
-                    Runner::Command(spec) => spec.pins = Pins::of(spec),
-                    Runner::Service(service) => service.pin(),
-                    Runner::Rules(_) | Runner::ToolRules(_) | Runner::Http(_) => {}
-                }
-            }
+            picked.iter_mut().for_each(Manifest::pin);
             picked
         };
         Self {
@@ -156,6 +149,11 @@ impl Lifecycle {
     pub fn with_asker(mut self, asker: Box<dyn Asker>) -> Self {
         self.asker = asker;
         self
+    }
+
+    /// Ends what runs for longer than one event. From then on those hooks refuse.
+    pub fn close(&self) {
+        self.policies.iter().chain(&self.committers).for_each(Manifest::close);
     }
 
     /// Names of the hooks that decide on tool calls.
@@ -186,13 +184,9 @@ fn hear(
         Runner::Rules(_) => {
             Err(Fault::new(Defect::Internal, "its rules are about commands and not about this event"))
         }
-        Runner::Service(service) => {
+        Runner::Native(native) => {
             let payload = protocol::lifecycle_payload(Protocol::Native, event)?;
-            said(service.judge(hook.timeout, &payload, wanted))
-        }
-        Runner::Http(http) => {
-            let payload = protocol::lifecycle_payload(Protocol::Native, event)?;
-            said(http.judge(hook.timeout, &payload))
+            native.ask(hook.timeout, &payload, wanted)?.said(arm)
         }
         Runner::Command(spec) => {
             let run = command::ask_whole(

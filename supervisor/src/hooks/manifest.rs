@@ -75,6 +75,22 @@ impl Manifest {
             && honoured(binding) == Some(self.commit_policy)
     }
 
+    /// The files of its runner are those of now; a change of them is a fault from here on.
+    pub fn pin(&mut self) {
+        match &mut self.runner {
+            Runner::Command(spec) => spec.pins = Pins::of(spec),
+            Runner::Native(native) => native.pin(),
+            Runner::Rules(_) | Runner::ToolRules(_) => {}
+        }
+    }
+
+    /// Ends what runs for longer than one event. From then on every event is a fault.
+    pub fn close(&self) {
+        if let Runner::Native(native) = &self.runner {
+            native.close();
+        }
+    }
+
     /// Asked before each exec.
     pub fn judges_shell(&self) -> bool {
         self.is_policy() && self.binding == Some(Binding::OnShell)
@@ -121,8 +137,8 @@ pub enum Runner {
     /// Rules about tool calls.
     ToolRules(std::sync::Arc<super::rules::ToolRules>),
     Command(CommandSpec),
-    Service(std::sync::Arc<super::service::Service>),
-    Http(std::sync::Arc<super::http::Http>),
+    /// A service, an endpoint.
+    Native(std::sync::Arc<dyn super::native::Native>),
 }
 
 /// A process per event.

@@ -6,6 +6,7 @@ mod exit_code;
 mod lifecycle;
 mod native;
 mod reason;
+mod reply;
 mod strict;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use crate::enrich::commands::with_commands;
 use crate::event::Event;
 
 pub use lifecycle::{Said, StagedManifest, lifecycle_answer, lifecycle_payload};
+pub use reply::Reply;
 pub(crate) use strict::Unique;
 
 /// What goes to stdin: one JSON object and a line feed, so that `read -r` in a shell succeeds.
@@ -41,22 +43,6 @@ pub fn answer(protocol: Protocol, run: &Run) -> HookAnswer {
         Protocol::ExitCode => exit_code::answer(run),
     };
     answer.unwrap_or_else(|fault| fault.with_stderr(&run.stderr).into())
-}
-
-/// One line of a service: `{"id":N,"verdict":…,"reason":…}`. The inner fault is of that call alone.
-pub(super) fn numbered(line: &[u8]) -> Result<(u64, Result<HookAnswer, Fault>), Fault> {
-    let text = trim(line);
-    let mut object = strict::Object::parse(text)?;
-    let Some(id) = object.take("id").and_then(|id| id.as_u64()) else {
-        return Err(unreadable("wrote an object without the \"id\" of a call", text));
-    };
-    Ok((id, native::verdict(object, text)))
-}
-
-/// The body of an answer that came by another way than a process's stdout.
-pub(super) fn bare(body: &[u8]) -> Result<HookAnswer, Fault> {
-    let text = trim(body);
-    native::verdict(strict::Object::parse(text)?, text)
 }
 
 /// What a decision word means. Nothing can widen, so every word of consent is a none.

@@ -100,31 +100,41 @@ impl RuleSet {
                 Some(condition) => condition.holds(scope.get_or_insert_with(|| EventScope::new(event))),
             };
             match holds {
-                Ok(true) => return rule.answer(),
+                Ok(true) => return rule.effect.answer(),
                 Ok(false) => {}
-                Err(reason) => {
-                    let detail = format!("{}: {reason}", rule.label);
-                    return HookAnswer::Fault { defect: Defect::Evaluation, detail };
-                }
+                Err(reason) => return cannot_evaluate(&rule.label, &reason),
             }
         }
-        match &self.otherwise {
-            Otherwise::None => HookAnswer::None,
-            Otherwise::Deny(reason) => HookAnswer::Deny { reason: reason.clone() },
-            Otherwise::Ask(reason) => HookAnswer::Ask { reason: reason.clone() },
+        self.otherwise.answer()
+    }
+}
+
+impl Effect {
+    fn answer(&self) -> HookAnswer {
+        match self {
+            Self::Deny(reason) => HookAnswer::Deny { reason: reason.clone() },
+            Self::Ask(reason) => HookAnswer::Ask { reason: reason.clone() },
+            Self::Pass => HookAnswer::None,
         }
     }
 }
 
-impl Rule {
+impl Otherwise {
     fn answer(&self) -> HookAnswer {
-        match &self.effect {
-            Effect::Deny(reason) => HookAnswer::Deny { reason: reason.clone() },
-            Effect::Ask(reason) => HookAnswer::Ask { reason: reason.clone() },
-            Effect::Pass => HookAnswer::None,
+        match self {
+            Self::None => HookAnswer::None,
+            Self::Deny(reason) => HookAnswer::Deny { reason: reason.clone() },
+            Self::Ask(reason) => HookAnswer::Ask { reason: reason.clone() },
         }
     }
+}
 
+/// The answer of a set one of whose rules could not be tried.
+fn cannot_evaluate(label: &str, reason: &str) -> HookAnswer {
+    HookAnswer::Fault { defect: Defect::Evaluation, detail: format!("{label}: {reason}") }
+}
+
+impl Rule {
     fn may_pass(&self, event: &Event) -> bool {
         self.exe.as_deref().is_none_or(|patterns| subject::passes(event, patterns))
     }

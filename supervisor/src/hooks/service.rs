@@ -12,15 +12,17 @@ use std::fmt;
 use std::io::{ErrorKind, Write as _};
 use std::os::fd::AsFd as _;
 use std::process::ChildStdin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::Defect;
 use super::command::Fault;
 use super::command::pins::Pins;
 use super::manifest::CommandSpec;
-use super::{Defect, HookAnswer};
+use super::native::Native;
+use super::protocol::Reply;
 
 /// How often a waiting call looks whether its answer is still of use.
 const TICK: Duration = Duration::from_millis(50);
@@ -30,6 +32,8 @@ const LONGEST_REST: Duration = Duration::from_secs(5);
 
 /// A hook that is one process for the whole session, started with its first event.
 pub struct Service {
+    /// For the thread that listens to its process, which must not keep it.
+    me: Weak<Self>,
     spec: CommandSpec,
     pins: OnceLock<Pins>,
     state: Mutex<State>,
@@ -52,7 +56,7 @@ struct State {
 
 struct Call {
     instance: u64,
-    answer: Option<Result<HookAnswer, Fault>>,
+    answer: Option<Result<Reply, Fault>>,
 }
 
 struct Instance {
@@ -63,35 +67,23 @@ struct Instance {
 }
 
 impl Service {
-    pub fn new(spec: CommandSpec) -> Self {
-        Self { spec, pins: OnceLock::new(), state: Mutex::default(), said: Condvar::new() }
+    pub fn new(spec: CommandSpec) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            spec,
+            pins: OnceLock::new(),
+            state: Mutex::default(),
+            said: Condvar::new(),
+        })
     }
+}
 
-    pub fn spec(&self) -> &CommandSpec {
-        &self.spec
-    }
-
-    /// Its files as they are now are the ones it is made of.
-    pub fn pin(&self) {
+impl Native for Service {
+    fn pin(&self) {
         self.pins.get_or_init(|| Pins::of(&self.spec));
     }
 
-    /// Asks about one event, as JSON. Anything but an answer in time is a fault.
-    pub fn judge(
-        self: &Arc<Self>,
-        timeout: Duration,
-        payload: &[u8],
-        wanted: &dyn Fn() -> bool,
-    ) -> HookAnswer {
-        self.ask(timeout, payload, wanted).unwrap_or_else(Into::into)
-    }
-
-    fn ask(
-        self: &Arc<Self>,
-        timeout: Duration,
-        payload: &[u8],
-        wanted: &dyn Fn() -> bool,
-    ) -> Result<HookAnswer, Fault> {
+    fn ask(&self, timeout: Duration, payload: &[u8], wanted: &dyn Fn() -> bool) -> Result<Reply, Fault> {
         if let Some(path) = self.pins.get().and_then(Pins::changed) {
             return Err(Fault::changed(path));
         }
@@ -116,8 +108,8 @@ impl Service {
         answer
     }
 
-    /// Ends the process, gently at first. Calls that wait are faults.
-    pub fn close(&self) {
+    /// Gently at first. Calls that wait are faults.
+    fn close(&self) {
         let mut state = self.state();
         state.closed = true;
         if let Some(instance) = state.instance.take() {
@@ -125,12 +117,14 @@ impl Service {
             instance.conversation.stop();
         }
     }
+}
 
+impl Service {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open_call(self: &Arc<Self>) -> Result<(u64, u64, Arc<Mutex<ChildStdin>>), Fault> {
+    fn open_call(&self) -> Result<(u64, u64, Arc<Mutex<ChildStdin>>), Fault> {
         let mut state = self.state();
         if state.closed {
             return Err(Fault::new(Defect::Internal, "the session has ended"));
@@ -145,7 +139,8 @@ impl Service {
             }
             state.instances += 1;
             let number = state.instances;
-            let (stdin, conversation) = conversation::start(self, number)?;
+            let (stdin, conversation) =
+                conversation::start(Weak::clone(&self.me), self.spec.clone(), number)?;
             let stdin = Arc::new(Mutex::new(stdin));
             state.instance = Some(Instance { number, stdin, answers: 0, conversation });
         }
@@ -169,7 +164,7 @@ impl Service {
         deadline: Instant,
         timeout: Duration,
         wanted: &dyn Fn() -> bool,
-    ) -> Result<HookAnswer, Fault> {
+    ) -> Result<Reply, Fault> {
         let mut state = self.state();
         loop {
             match state.calls.get(&id) {
@@ -197,14 +192,14 @@ impl Service {
     }
 
     /// An answer arrived. An id nobody waits for is one whose time was over.
-    fn hear(&self, instance: u64, id: u64, answer: Result<HookAnswer, Fault>) {
+    fn hear(&self, instance: u64, id: u64, reply: Reply) {
         let mut state = self.state();
         state.useless = 0;
         if let Some(current) = state.instance.as_mut().filter(|current| current.number == instance) {
             current.answers += 1;
         }
         if let Some(call) = state.calls.get_mut(&id).filter(|call| call.instance == instance) {
-            call.answer.get_or_insert(answer);
+            call.answer.get_or_insert(Ok(reply));
             self.said.notify_all();
         }
     }
@@ -272,6 +267,12 @@ fn tell(
         }
     }
     Ok(())
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "service: {}", self.spec)
+    }
 }
 
 impl fmt::Debug for Service {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::lane::Told;
 use crate::hooks::command::{self, End, Fault};
 use crate::hooks::manifest::{CommandSpec, Protocol, Runner};
-use crate::hooks::{Defect, HookAnswer, protocol};
+use crate::hooks::protocol::{self, Reply};
+use crate::hooks::{Defect, HookAnswer};
 
 pub(super) enum Call {
     Done,
@@ -22,11 +23,11 @@ pub(super) fn call(runner: &Runner, timeout: Duration, told: &Told, wanted: &dyn
         Told::Exec(event) => protocol::payload(protocol, event),
         Told::Lifecycle(event) => protocol::lifecycle_payload(protocol, event),
     };
-    let native = || payload(Protocol::Native);
     let answer = match runner {
         Runner::Command(spec) => return process(spec, timeout, payload(spec.protocol), wanted),
-        Runner::Service(service) => native().map(|payload| service.judge(timeout, &payload, wanted)),
-        Runner::Http(http) => native().map(|payload| http.judge(timeout, &payload)),
+        Runner::Native(native) => payload(Protocol::Native)
+            .and_then(|payload| native.ask(timeout, &payload, wanted))
+            .and_then(Reply::verdict),
         // Rules decide and have nothing to tell anyone; staging refuses them as observers.
         Runner::Rules(_) | Runner::ToolRules(_) => Ok(HookAnswer::None),
     };

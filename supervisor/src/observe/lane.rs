@@ -181,8 +181,8 @@ impl Lane {
             self.changed.notify_all();
         }
         self.report_drops();
-        if let Runner::Service(service) = &self.runner {
-            service.close();
+        if let Runner::Native(native) = &self.runner {
+            native.close();
         }
     }
 

@@ -162,16 +162,9 @@ fn runner(
             format!("protocol {} belongs to command hooks; service and http speak native", protocol.value);
         return Err(Problem::at(protocol.referenced, message));
     }
-    let service = raw.service.as_ref().map(|value| value.referenced);
-    if let Some(place) = service.or_else(|| raw.http.as_ref().map(|value| value.referenced))
-        && !matches!(raw.commit_policy, CommitPolicy::None | CommitPolicy::Deny)
-    {
-        let message = "service and http hooks deny or observe; another commit_policy needs command:";
-        return Err(Problem::at(place, message));
-    }
     if let Some(service) = &raw.service {
         let spec = process(raw, service, Protocol::Native, workshop, files)?;
-        return Ok(Runner::Service(Arc::new(Service::new(spec))));
+        return Ok(Runner::Native(Service::new(spec)));
     }
     let Some(http) = &raw.http else { return Err(Problem::at(place, NO_RUNNER)) };
     if let Some(env) = &raw.env {
@@ -179,7 +172,7 @@ fn runner(
     }
     let hook = Http::new(&http.value.url, http.value.headers.clone())
         .map_err(|error| Problem::at(http.referenced, error.to_string()))?;
-    Ok(Runner::Http(Arc::new(hook)))
+    Ok(Runner::Native(Arc::new(hook)))
 }
 
 const NO_RUNNER: &str = "has no runner; add rules:, command:, service: or http:";
@@ -295,13 +288,16 @@ impl std::fmt::Display for Runner {
         match self {
             Self::Rules(set) => write!(f, "rules ({})", set.len()),
             Self::ToolRules(set) => write!(f, "rules ({})", set.len()),
-            Self::Command(spec) => write!(f, "command ({}): {}", spec.protocol, line(spec)),
-            Self::Service(service) => write!(f, "service: {}", line(service.spec())),
-            Self::Http(http) => write!(f, "http: {}", http.url()),
+            Self::Command(spec) => write!(f, "command ({}): {spec}", spec.protocol),
+            Self::Native(native) => write!(f, "{native}"),
         }
     }
 }
 
-fn line(spec: &CommandSpec) -> String {
-    shell_words::join(std::iter::once(spec.program.to_string_lossy().into_owned()).chain(spec.args.clone()))
+/// Its words, as a shell would read them.
+impl std::fmt::Display for CommandSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let program = self.program.to_string_lossy().into_owned();
+        f.write_str(&shell_words::join(std::iter::once(program).chain(self.args.clone())))
+    }
 }

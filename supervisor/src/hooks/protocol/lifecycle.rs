@@ -158,7 +158,11 @@ fn native(arm: CommitPolicy, run: &Run) -> Result<Said, Fault> {
             _ => Ok(Said::default()),
         };
     }
-    let mut object = Object::parse(text)?;
+    said(arm, Object::parse(text)?, text)
+}
+
+/// Reads the object of a hook that commits `arm`.
+pub(super) fn said(arm: CommitPolicy, mut object: Object<'_>, text: &[u8]) -> Result<Said, Fault> {
     let own = ARMS.iter().find(|(policy, _)| *policy == arm).map_or(&[][..], |(_, keys)| keys);
     for (policy, keys) in ARMS {
         if let Some(key) = keys.iter().find(|key| object.has(key) && !own.contains(key)) {

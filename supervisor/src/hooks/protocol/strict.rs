@@ -15,6 +15,16 @@ pub(super) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
+    /// One that was parsed before, from this text.
+    pub(super) fn of(map: Map<String, Value>, source: &'a [u8]) -> Self {
+        Self { map, source }
+    }
+
+    /// What has not been taken.
+    pub(super) fn rest(self) -> Map<String, Value> {
+        self.map
+    }
+
     /// Parses a whole text. serde_json refuses to nest deeper than 128 and text after the value.
     pub(super) fn parse(source: &'a [u8]) -> Result<Self, Fault> {
         match serde_json::from_slice::<Unique>(source) {

@@ -41,28 +41,14 @@ impl RuleSet {
             && self.rules.iter().all(|rule| rule.never() || matches!(rule.effect, Effect::Pass))
     }
 
-    /// An example is judged by its own rule alone: an earlier one may well decide first.
     fn check_examples(&self, at: usize, raw: &RawRule) -> Result<(), Problem> {
         let rule = &self.rules[at];
-        for (examples, expected) in [(&raw.matches, true), (&raw.passes, false)] {
-            for example in examples {
-                let problem =
-                    |message: String| Problem::at(example.referenced, format!("{}: {message}", rule.label));
-                let line = &example.value.run;
-                let event = example::with_text(&example.value).map_err(problem)?;
-                match rule.applies(&event) {
-                    Ok(found) if found == expected => {}
-                    Ok(true) => {
-                        return Err(problem(format!("matches {line:?}, which its passes: names")));
-                    }
-                    Ok(false) => {
-                        return Err(problem(format!("does not match {line:?}, as its matches: says")));
-                    }
-                    Err(reason) => return Err(problem(format!("fails on {line:?}: {reason}"))),
-                }
-            }
-        }
-        Ok(())
+        example::check(
+            &rule.label,
+            raw,
+            |line| format!("{line:?}"),
+            |written| Ok(rule.applies(&example::with_text(written)?)),
+        )
     }
 }
 

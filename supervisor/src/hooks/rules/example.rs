@@ -3,13 +3,37 @@
 use std::collections::BTreeMap;
 
 use super::pattern::basename;
-use super::wire::RawExample;
+use super::wire::{RawExample, RawRule};
 use crate::enrich::{self, FileText, Files, Listing, Subject};
 use crate::event::{Event, FileFacts, Interpreter, Recipe, RecipePart, RecipeRole, Script, ScriptSource};
+use crate::hooks::manifest::Problem;
 
 /// Where examples run: absolute paths below it are inside the working directory.
 pub(super) const CWD: &str = "/home/user/project";
 const TIME: &str = "2026-01-01T00:00:00Z";
+
+/// Whether a rule does to its examples what they say, each judged by this rule alone: an earlier one may well decide
+/// first. `quoted` shows an example in a message.
+pub(super) fn check(
+    label: &str,
+    raw: &RawRule,
+    quoted: impl Fn(&str) -> String,
+    applies: impl Fn(&RawExample) -> Result<Result<bool, String>, String>,
+) -> Result<(), Problem> {
+    for (examples, expected) in [(&raw.matches, true), (&raw.passes, false)] {
+        for example in examples {
+            let problem = |message: String| Problem::at(example.referenced, format!("{label}: {message}"));
+            let shown = quoted(&example.value.run);
+            match applies(&example.value).map_err(problem)? {
+                Ok(found) if found == expected => {}
+                Ok(true) => return Err(problem(format!("matches {shown}, which its passes: names"))),
+                Ok(false) => return Err(problem(format!("does not match {shown}, as its matches: says"))),
+                Err(reason) => return Err(problem(format!("fails on {shown}: {reason}"))),
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Reads `NAME=VALUE … program argument …` as a shell would split it, without a shell. A bare name is found
 /// in `/usr/bin`.

@@ -11,11 +11,10 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use serde_saphyr::{Location, Spanned};
 
-use super::compile;
 use super::condition::Condition;
 use super::scope::from_json;
 use super::wire::{RawOtherwise, RawRule};
-use super::{Effect, Otherwise};
+use super::{Effect, Otherwise, cannot_evaluate, compile, example};
 use crate::event::lifecycle::{LifecycleEvent, Payload};
 use crate::hooks::manifest::{Problem, Scrutiny};
 use crate::hooks::{Defect, HookAnswer};
@@ -89,25 +88,12 @@ impl ToolRules {
         let scope = ToolScope::new(&event.session_id, &event.payload);
         for rule in &self.rules {
             match rule.holds(&scope) {
-                Ok(true) => {
-                    return match &rule.effect {
-                        Effect::Deny(reason) => HookAnswer::Deny { reason: reason.clone() },
-                        Effect::Ask(reason) => HookAnswer::Ask { reason: reason.clone() },
-                        Effect::Pass => HookAnswer::None,
-                    };
-                }
+                Ok(true) => return rule.effect.answer(),
                 Ok(false) => {}
-                Err(reason) => {
-                    let detail = format!("{}: {reason}", rule.label);
-                    return HookAnswer::Fault { defect: Defect::Evaluation, detail };
-                }
+                Err(reason) => return cannot_evaluate(&rule.label, &reason),
             }
         }
-        match &self.otherwise {
-            Otherwise::None => HookAnswer::None,
-            Otherwise::Deny(reason) => HookAnswer::Deny { reason: reason.clone() },
-            Otherwise::Ask(reason) => HookAnswer::Ask { reason: reason.clone() },
-        }
+        self.otherwise.answer()
     }
 }
 
@@ -117,36 +103,22 @@ impl ToolRule {
     }
 
     fn check_examples(&self, raw: &RawRule) -> Result<(), Problem> {
-        for (examples, expected) in [(&raw.matches, true), (&raw.passes, false)] {
-            for line in examples {
-                let problem =
-                    |message: String| Problem::at(line.referenced, format!("{}: {message}", self.label));
-                let text = &line.value.run;
-                if line.value.script.is_some() || line.value.recipe.is_some() {
-                    return Err(problem("an example of a tool call has neither script: nor recipe:".into()));
-                }
-                let example: Example = serde_json::from_str(text).map_err(|error| {
-                    problem(format!("example {text:?} is not {{\"tool_name\":…,\"input\":…}}: {error}"))
-                })?;
-                let payload = Payload {
-                    tool_name: Some(example.tool_name),
-                    input: Some(example.input),
-                    cwd: Some(super::example::CWD.to_owned()),
-                    ..Payload::default()
-                };
-                match self.holds(&ToolScope::new("example", &payload)) {
-                    Ok(found) if found == expected => {}
-                    Ok(true) => {
-                        return Err(problem(format!("matches {text}, which its passes: names")));
-                    }
-                    Ok(false) => {
-                        return Err(problem(format!("does not match {text}, as its matches: says")));
-                    }
-                    Err(reason) => return Err(problem(format!("fails on {text}: {reason}"))),
-                }
+        example::check(&self.label, raw, str::to_owned, |written| {
+            if written.script.is_some() || written.recipe.is_some() {
+                return Err("an example of a tool call has neither script: nor recipe:".into());
             }
-        }
-        Ok(())
+            let text = &written.run;
+            let example: Example = serde_json::from_str(text).map_err(|error| {
+                format!("example {text:?} is not {{\"tool_name\":…,\"input\":…}}: {error}")
+            })?;
+            let payload = Payload {
+                tool_name: Some(example.tool_name),
+                input: Some(example.input),
+                cwd: Some(example::CWD.to_owned()),
+                ..Payload::default()
+            };
+            Ok(self.holds(&ToolScope::new("example", &payload)))
+        })
     }
 }
 

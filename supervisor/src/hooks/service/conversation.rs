@@ -18,7 +18,8 @@ use crate::hooks::Defect;
 use crate::hooks::command::pipes::{Gathered, unblock};
 use crate::hooks::command::process::Process;
 use crate::hooks::command::{DRAIN, Fault, GRACE, STDOUT_LIMIT, spawn};
-use crate::hooks::protocol;
+use crate::hooks::manifest::CommandSpec;
+use crate::hooks::protocol::{self, Reply};
 
 /// Stops a conversation, and knows when it last brought something.
 pub(super) struct Handle {
@@ -52,15 +53,17 @@ impl Handle {
 }
 
 /// Starts the process and the thread that listens to it.
-pub(super) fn start(service: &Arc<Service>, instance: u64) -> Result<(ChildStdin, Handle), Fault> {
+pub(super) fn start(
+    service: Weak<Service>,
+    spec: CommandSpec,
+    instance: u64,
+) -> Result<(ChildStdin, Handle), Fault> {
     let failed = |what: String| Fault::new(Defect::Spawn, format!("cannot start the service: {what}"));
     let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map_err(|errno| failed(errno.to_string()))?;
     let stop = Arc::new(stop);
     let heard = Arc::new(Clock { start: Instant::now(), micros: AtomicU64::new(0) });
     let handle = Handle { stop: Arc::clone(&stop), heard: Arc::clone(&heard) };
     let (ready, started) = mpsc::sync_channel(1);
-    let spec = service.spec.clone();
-    let service = Arc::downgrade(service);
     std::thread::Builder::new()
         .name("service".into())
         .spawn(move || match begin(&spec) {
@@ -83,7 +86,7 @@ struct Listening {
     line: Vec<u8>,
 }
 
-fn begin(spec: &crate::hooks::manifest::CommandSpec) -> Result<(Process, ChildStdin, Listening), Fault> {
+fn begin(spec: &CommandSpec) -> Result<(Process, ChildStdin, Listening), Fault> {
     let mut process = spawn::spawn(spec)?;
     let lost = |what: &str| Fault::new(Defect::Internal, format!("lost the service's {what}"));
     let child = process.child().ok_or_else(|| lost("process"))?;
@@ -189,12 +192,12 @@ impl Listener {
 
     fn understand(&mut self, line: &[u8]) -> Result<(), Fault> {
         let Some(service) = self.service.upgrade() else { return Ok(()) };
-        let (id, answer) = protocol::numbered(line)?;
+        let (id, reply) = Reply::numbered(line)?;
         if !service.knows(id) {
             return Err(Fault::new(Defect::Unreadable, format!("answered call {id}, which was never made")));
         }
         self.heard.set();
-        service.hear(self.instance, id, answer);
+        service.hear(self.instance, id, reply);
         Ok(())
     }
 }

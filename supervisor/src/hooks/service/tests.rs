@@ -3,13 +3,13 @@
 
 use super::*;
 use crate::hooks::manifest::Protocol;
-use crate::hooks::{protocol, sample};
+use crate::hooks::{HookAnswer, protocol, sample};
 
 const SHORT: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_secs(20);
 
 fn service(script: &str) -> Arc<Service> {
-    Arc::new(Service::new(sample::sh(script, Protocol::Native)))
+    Service::new(sample::sh(script, Protocol::Native))
 }
 
 fn payload(argv: &[&str]) -> Vec<u8> {
@@ -17,7 +17,11 @@ fn payload(argv: &[&str]) -> Vec<u8> {
 }
 
 fn ask(service: &Arc<Service>, timeout: Duration) -> HookAnswer {
-    service.judge(timeout, &payload(&["touch", "x"]), &|| true)
+    judge(service, timeout, &payload(&["touch", "x"]))
+}
+
+fn judge(service: &Service, timeout: Duration, payload: &[u8]) -> HookAnswer {
+    service.ask(timeout, payload, &|| true).and_then(Reply::verdict).unwrap_or_else(Into::into)
 }
 
 fn defect(answer: &HookAnswer) -> Defect {
@@ -137,7 +141,7 @@ fn one_that_does_not_read_cannot_hold_up_for_longer_than_the_deadline() {
     let big = "x".repeat(200_000);
     let event = payload(&["touch", &big]);
     let started = Instant::now();
-    assert_eq!(defect(&service.judge(SHORT, &event, &|| true)), Defect::Timeout);
+    assert_eq!(defect(&judge(&service, SHORT, &event)), Defect::Timeout);
     assert!(started.elapsed() < LONG);
 }
 
@@ -145,7 +149,7 @@ fn one_that_does_not_read_cannot_hold_up_for_longer_than_the_deadline() {
 fn one_that_cannot_start_says_why() {
     let mut spec = sample::sh("", Protocol::Native);
     spec.program = "/nonexistent/hook".into();
-    let answer = ask(&Arc::new(Service::new(spec)), LONG);
+    let answer = ask(&Service::new(spec), LONG);
     assert_eq!(defect(&answer), Defect::Spawn);
     assert!(format!("{answer:?}").contains("does not exist"), "{answer:?}");
 }
