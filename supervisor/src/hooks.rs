@@ -8,11 +8,13 @@ pub mod http;
 pub mod lifecycle;
 pub mod manifest;
 pub mod native;
+pub mod point;
 pub mod protocol;
 pub mod rules;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod service;
+mod together;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

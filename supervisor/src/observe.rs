@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crate::event::Event;
 use crate::event::Phase;
 use crate::event::lifecycle::LifecycleEvent;
-use crate::hooks::manifest::{Binding, ExecutionMode, Manifest};
+use crate::hooks::manifest::{Binding, ExecutionMode, Manifest, Terms};
 use crate::trace::Redactor;
 use lane::{Lane, Told};
 
@@ -43,7 +43,7 @@ pub struct Observers {
 }
 
 /// Which events a lane is for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Watch {
     /// `None`: every session event.
     binding: Option<Binding>,
@@ -51,6 +51,7 @@ struct Watch {
     /// At this binding its answer is committed, so it is heard elsewhere.
     commits_at: Option<Binding>,
     timeout: Duration,
+    terms: Terms,
 }
 
 impl Watch {
@@ -60,10 +61,11 @@ impl Watch {
             blocking: hook.execution_mode == ExecutionMode::Blocking,
             commits_at: LIFECYCLE.into_iter().find(|binding| hook.commits_at(*binding)),
             timeout: hook.timeout,
+            terms: hook.terms.clone(),
         }
     }
 
-    fn is_for(self, binding: Binding, phase: Phase) -> bool {
+    fn is_for(&self, binding: Binding, phase: Phase) -> bool {
         // The arm is asked for before; what happened then, after.
         let committed = self.commits_at == Some(binding) && phase == Phase::Before;
         self.binding.is_none_or(|own| own == binding) && !committed
@@ -132,7 +134,7 @@ impl Observers {
     /// deadline: one with a long queue is told later.
     pub fn tell_lifecycle(&self, binding: Binding, event: &Arc<LifecycleEvent>, wanted: &dyn Fn() -> bool) {
         let mut awaited = Vec::new();
-        for (lane, watch) in self.watching(|watch| watch.is_for(binding, event.phase)) {
+        for (lane, watch) in self.watching(|watch| watch.is_for(binding, event.phase) && watch.terms.attends(event)) {
             let ticket = lane.push(Told::Lifecycle(Arc::clone(event)));
             if watch.blocking
                 && let Some(ticket) = ticket
@@ -146,9 +148,9 @@ impl Observers {
         }
     }
 
-    fn watching(&self, wanted: impl Fn(Watch) -> bool) -> impl Iterator<Item = (&Arc<Lane>, Watch)> {
+    fn watching(&self, wanted: impl Fn(&Watch) -> bool) -> impl Iterator<Item = (&Arc<Lane>, &Watch)> {
         let lanes = self.lanes.iter().map(|(lane, _)| lane);
-        lanes.zip(self.hooks.iter().copied()).filter(move |(_, watch)| wanted(*watch))
+        lanes.zip(&self.hooks).filter(move |(_, watch)| wanted(watch))
     }
 
     /// Ends the observers: gives them `grace` altogether to work off their queues, then kills what runs.
@@ -177,5 +179,5 @@ impl Observers {
 
 /// A hook that commits at its own and only binding has nothing left to observe before it.
 fn observes(hook: &Manifest) -> bool {
-    !hook.is_policy() && hook.binding != Some(Binding::OnStage)
+    !hook.is_policy() && !hook.steers() && hook.binding != Some(Binding::OnStage)
 }

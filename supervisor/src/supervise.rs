@@ -237,7 +237,10 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     // Compiling the redaction patterns takes longer than starting the command.
     let ledger = Arc::clone(&session.ledger);
     let _ = thread::Builder::new().name("prepare".into()).spawn(move || ledger.redactor.prepare());
-    session.stage();
+    if let Err(refused) = session.stage() {
+        session.close_unstarted();
+        return Err(refused);
+    }
     let serving = socket.and_then(|socket| {
         let service = Arc::clone(&session) as Arc<dyn control::Service>;
         control::serve(socket, service, launched.reaper)

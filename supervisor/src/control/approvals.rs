@@ -213,7 +213,11 @@ impl Asker for Approvals {
             End::Given(Given::Allowed { by, remembered }) => {
                 asked.by = Some(by);
                 asked.scope = remembered.then(|| scope.shown().to_owned());
-                (AskAnswer::Approved, if remembered { "remembered" } else { "allowed" }.to_owned())
+                let (answer, told) = match remembered {
+                    true => (AskAnswer::Remembered, "remembered"),
+                    false => (AskAnswer::Approved, "allowed"),
+                };
+                (answer, told.to_owned())
             }
             End::Given(Given::Waived) => {
                 asked.scope = Some(scope.shown().to_owned());

@@ -31,6 +31,12 @@ pub struct LifecycleEvent {
 pub struct Payload {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
+    /// Whose task, or whose call, it is; absent for the agent's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<TaskKind>,
+    /// The subagent or teammate, by the runtime's name for its sort.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Number of the turn in its task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
@@ -39,6 +45,15 @@ pub struct Payload {
     /// The runtime's working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// Where the runtime keeps its conversation; handed to hooks as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript_path: Option<String>,
+    /// The runtime's own mode of asking for permissions; handed to hooks as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
+    /// on-session-start: `startup`. Set by shellgate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// on-task-start: what the user asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
@@ -98,6 +113,18 @@ pub struct Payload {
     /// Anything else the runtime wants its hooks to know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
+}
+
+/// Whose a task is, when it is not the agent's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskKind {
+    /// A child that works for the agent.
+    Subagent,
+    /// A member of a team; its task's end is its becoming idle.
+    Teammate,
+    /// An entry of a team's list; on-task-start is its creation, on-task-end its completion.
+    TeamTask,
 }
 
 impl Payload {

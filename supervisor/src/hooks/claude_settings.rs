@@ -2,7 +2,6 @@
 //! or be an error; what cannot is named in a warning. Nothing is guessed.
 
 mod entry;
-mod matcher;
 #[cfg(test)]
 mod tests;
 
@@ -10,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::manifest::Manifest;
+use super::manifest::{Manifest, Matcher};
+use super::point::Point;
 use super::protocol::Unique;
-use entry::Role;
+use entry::Place;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClaudeError {
@@ -41,7 +41,7 @@ pub fn import_for(path: &Path, project: &Path) -> Result<(Vec<Manifest>, Vec<Str
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
     let Unique(settings) = serde_json::from_slice(text)
         .map_err(|source| ClaudeError::Syntax { path: path.to_owned(), source })?;
-    let mut import = Import { project, manifests: Vec::new(), warnings: Vec::new() };
+    let mut import = Import { file: path, project, manifests: Vec::new(), warnings: Vec::new() };
     match import.settings(&settings) {
         Ok(()) => {
             let file = path.display();
@@ -65,6 +65,7 @@ impl Problem {
 }
 
 struct Import<'a> {
+    file: &'a Path,
     project: &'a Path,
     manifests: Vec<Manifest>,
     warnings: Vec<String>,
@@ -87,23 +88,22 @@ impl Import<'_> {
             .ok_or_else(|| Problem::new("hooks", "the key is missing: there is nothing to import"))?;
         for (event, groups) in object(hooks, "hooks")? {
             let at = format!("hooks.{event}");
-            match event.as_str() {
-                "PreToolUse" => self.groups(groups, &at, Role::Policy)?,
-                "PostToolUse" => self.groups(groups, &at, Role::Observer)?,
-                _ => {
+            match Point::ALL.into_iter().find(|point| point.to_string() == *event) {
+                Some(point) => self.groups(groups, &at, point)?,
+                None => {
                     self.warnings
                         .push(format!("{at}: there is no such event here; its hooks are not loaded"));
                 }
             }
         }
-        if !self.manifests.iter().any(Manifest::is_policy) {
-            self.warnings
-                .push("hooks.PreToolUse: no hook about Bash; nothing in this file can refuse".to_owned());
+        if !self.manifests.iter().any(Manifest::judges_shell) {
+            let message = "hooks.PreToolUse: no hook about Bash; nothing in this file can refuse a program";
+            self.warnings.push(message.to_owned());
         }
         Ok(())
     }
 
-    fn groups(&mut self, groups: &Value, at: &str, role: Role) -> Result<(), Problem> {
+    fn groups(&mut self, groups: &Value, at: &str, point: Point) -> Result<(), Problem> {
         let mut number = 0;
         for (index, group) in array(groups, at)?.iter().enumerate() {
             let at = format!("{at}[{index}]");
@@ -113,13 +113,8 @@ impl Import<'_> {
                 Some(Value::String(pattern)) => pattern,
                 Some(_) => return Err(Problem::new(&format!("{at}.matcher"), "it is not a string")),
             };
-            let about_bash = matcher::is_about_bash(pattern)
+            let matcher = Matcher::parse(pattern)
                 .map_err(|error| Problem::new(&format!("{at}.matcher"), error.to_string()))?;
-            if !about_bash {
-                self.warnings
-                    .push(format!("{at}: its matcher {pattern:?} is not about Bash; it is not loaded"));
-                continue;
-            }
             if let Some(key) =
                 group.keys().find(|key| !matches!(key.as_str(), "matcher" | "hooks" | "description"))
             {
@@ -130,9 +125,17 @@ impl Import<'_> {
             for (index, hook) in array(hooks, &format!("{at}.hooks"))?.iter().enumerate() {
                 number += 1;
                 let at = format!("{at}.hooks[{index}]");
-                let read = entry::read(object(hook, &at)?, &at, role, number, self.project)?;
+                let place = Place {
+                    at: &at,
+                    point,
+                    number,
+                    matcher: &matcher,
+                    file: self.file,
+                    project: self.project,
+                };
+                let read = entry::read(object(hook, &at)?, &place)?;
                 self.warnings.extend(read.warnings);
-                self.manifests.extend(read.manifest);
+                self.manifests.extend(read.manifests);
             }
         }
         Ok(())

@@ -2,7 +2,6 @@
 //! Trusts no hook to behave: a fault, a panic or an answer that never came is a refusal.
 
 mod ask;
-mod concurrent;
 #[cfg(test)]
 mod tests;
 
@@ -11,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use super::manifest::{Binding, Manifest, Protocol, Runner};
 use super::protocol::Reply;
-use super::{Answer, Defect, HookAnswer, Judgement, Refusal, Verdict, command, protocol};
+use super::{Answer, Defect, HookAnswer, Judgement, Refusal, Verdict, command, protocol, together};
 use crate::event::Event;
 use crate::notify::pool;
 
-pub(super) use ask::put;
+pub(super) use ask::{Consent, learn, put};
 pub use ask::{AskAnswer, Asker, Headless, Question, Subject};
 
 /// Whether `capabilities.shell.allow` names the program.
@@ -110,10 +109,24 @@ impl Gate {
         }
         if !rules_refused && heard.iter().any(Option::is_none) {
             pool::about_to_wait();
-            concurrent::ask_the_rest(&self.hooks, &mut heard, event, wanted);
+            self.ask_the_rest(&mut heard, event, wanted);
         }
         let verdict = self.verdict(&heard, event, wanted);
         Judgement { verdict, answers: self.answers(heard) }
+    }
+
+    /// Fills every empty slot, but for hooks that stand behind one that refused.
+    fn ask_the_rest(&self, heard: &mut [Option<Heard>], event: &Event, wanted: Wanted<'_>) {
+        let open: Vec<usize> = (0..self.hooks.len()).filter(|at| heard[*at].is_none()).collect();
+        let answers = together::hear(
+            open.len(),
+            &|place, wanted| listen(&self.hooks[open[place]], event, wanted),
+            &|heard| is_refusal(&heard.answer),
+            wanted,
+        );
+        for (at, answer) in open.into_iter().zip(answers) {
+            heard[at] = answer;
+        }
     }
 
     /// Deliberately counts nones: a hook that is missing from `heard` is not a none.
@@ -145,8 +158,14 @@ impl Gate {
             pool::about_to_wait();
             let subject = Subject::Exec(event);
             let question = Question { hook: &hook.name, text: question, subject, wanted };
-            if let Some(refusal) = put(&*self.asker, &question) {
-                return Verdict::Refused(refusal);
+            match put(&*self.asker, &question) {
+                Err(refusal) => return Verdict::Refused(refusal),
+                Ok(Consent::Once) => {}
+                Ok(Consent::FromNowOn) => {
+                    if let Err(fault) = learn(hook, |protocol| protocol::payload(protocol, event)) {
+                        tracing::warn!(hook = hook.name, detail = fault.detail, "its learner failed");
+                    }
+                }
             }
         }
         Verdict::None

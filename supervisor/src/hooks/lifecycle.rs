@@ -4,12 +4,14 @@
 
 mod commit;
 mod stage;
+mod steer;
 #[cfg(test)]
 mod tests;
 mod tool;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,7 @@ use serde_json::Value;
 use super::command::{self, Fault};
 use super::gate::{Asker, Headless};
 use super::manifest::{CommitPolicy, Manifest, Protocol, Runner};
+use super::point::Point;
 use super::protocol::{self, Said};
 use super::{Defect, HookAnswer};
 use crate::event::lifecycle::LifecycleEvent;
@@ -28,6 +31,9 @@ pub use tool::{ToolJudgement, ToolName};
 
 /// How much of a tool's output hooks see.
 pub const OUTPUT_LIMIT: usize = 64 * 1024;
+
+/// How long a `hook-runner` has at the end of a turn, where it is heard even when the runtime is gone.
+const DETACHED: Duration = Duration::from_secs(5);
 
 /// Told about each failure of a hook outside a decision: the event's number, the hook, what happened.
 pub type Report = Arc<dyn Fn(u64, &str, &Fault) + Send + Sync>;
@@ -40,10 +46,12 @@ pub type Wanted<'a> = &'a (dyn Fn() -> bool + Sync);
 pub struct Reply {
     /// The event's number in the session.
     pub seq: u64,
-    /// on-tool-call, before: `none` (make the call) or `deny`. Whatever is not a clean `none` is a refusal.
+    /// on-tool-call, before: `none` (make the call) or `deny`. Whatever is not a clean `none` is a refusal. Elsewhere only
+    /// `deny`, when a hook that steers refused: the prompt is not taken up, the team's task not created or completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Word>,
-    /// For the agent, when the call is refused: who refused, why, and that a retry will be refused again.
+    /// For the agent, when a call is refused (who refused, why, and that a retry will be refused again); for the user, when
+    /// something else is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The hook that refused, or the stage where none did.
@@ -57,6 +65,15 @@ pub struct Reply {
     /// on-tool-call, before: the input that was judged, when a hook has rewritten it. The tool must get this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
+    /// on-task-start: the prompt as a hook has rewritten it. The task must get this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// on-tool-call, after: the result as a hook has rewritten it. Nobody must see the other one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// on-tool-call, after: whether the rewritten result counts as an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
     /// on-task-start: for the head of the task's messages. on-compaction: the new history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Value>>,
@@ -105,6 +122,15 @@ pub struct Lifecycle {
     reopen_limit: u32,
     /// How often each task has been reopened.
     reopened: Mutex<HashMap<String, u32>>,
+    /// What on-session-start had to say: there was nobody yet to say it to.
+    opening: Mutex<Opening>,
+}
+
+/// Context and notes for the first task.
+#[derive(Default)]
+struct Opening {
+    context: Vec<String>,
+    notes: Vec<String>,
 }
 
 /// What the configuration says about committing.
@@ -127,6 +153,8 @@ impl Lifecycle {
         let pick = |wanted: &dyn Fn(&Manifest) -> bool| {
             let mut picked: Vec<Manifest> = manifests.iter().filter(|hook| wanted(hook)).cloned().collect();
             picked.iter_mut().for_each(Manifest::pin);
+            // Around all others, wherever they are written.
+            picked.sort_by_key(|hook| hook.terms.guardrail);
             picked
         };
         Self {
@@ -136,6 +164,7 @@ impl Lifecycle {
                 let arm = !matches!(hook.commit_policy, CommitPolicy::None | CommitPolicy::Deny);
                 arm || hook.binding == Some(super::manifest::Binding::OnStage)
             }),
+            opening: Mutex::default(),
             asker: Box::new(Headless),
             report,
             seed_budget: limits.seed_budget,
@@ -189,13 +218,20 @@ fn hear(
             native.ask(hook.timeout, &payload, wanted)?.said(arm)
         }
         Runner::Command(spec) => {
-            let run = command::ask_whole(
-                spec,
-                hook.timeout,
-                &protocol::lifecycle_payload(spec.protocol, event)?,
-                wanted,
-            )?;
-            protocol::lifecycle_answer(spec.protocol, arm, &run)
+            let point = Point::of(event);
+            let payload = protocol::lifecycle_payload(spec.protocol, event)?;
+            let detached = spec.protocol == Protocol::HookRunner && point.is_some_and(Point::is_notice);
+            let run = if detached {
+                command::ask_whole(spec, hook.timeout.min(DETACHED), &payload, &|| true)
+            } else {
+                command::ask_whole(spec, hook.timeout, &payload, wanted)
+            };
+            let mut said = protocol::lifecycle_answer(spec.protocol, arm, point, &run?)?;
+            if spec.protocol == Protocol::Claude {
+                // Several of them end up in one conversation.
+                said.context.iter_mut().for_each(|text| *text = format!("hook {:?}: {text}", hook.name));
+            }
+            Ok(said)
         }
     }
 }

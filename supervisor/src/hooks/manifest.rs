@@ -1,8 +1,10 @@
 //! A hook as its manifest declares it, after the staging checks: what binds it, what it may commit, what runs it.
 
+mod agree;
 mod program;
 mod stage;
 mod staging;
+mod terms;
 pub mod wire;
 
 use std::collections::BTreeMap;
@@ -18,10 +20,13 @@ use crate::hooks::command::pins::Pins;
 
 pub use program::{ProgramError, resolve};
 pub use stage::{Scrutiny, Staged, Workshop, duration, stage};
-pub use staging::{StagingError, check, honoured};
+pub use staging::{StagingError, check, honoured, steered};
+pub use terms::{Matcher, OnFault, Terms};
 
 /// Deadline of one call when the manifest names none.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same where the protocol says so itself.
+pub const HOOK_RUNNER_TIMEOUT: Duration = Duration::from_secs(30);
 /// No hook may hold an exec up for longer.
 pub const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 
@@ -51,6 +56,7 @@ pub struct Manifest {
     pub runner: Runner,
     /// Deadline of one call.
     pub timeout: Duration,
+    pub terms: Terms,
 }
 
 impl Manifest {
@@ -71,8 +77,16 @@ impl Manifest {
             None => binding != Binding::OnStage,
         };
         bound
-            && !matches!(self.commit_policy, CommitPolicy::None | CommitPolicy::Deny)
-            && honoured(binding) == Some(self.commit_policy)
+            && match self.commit_policy {
+                CommitPolicy::None | CommitPolicy::Deny => false,
+                CommitPolicy::Steer => steered(binding),
+                arm => honoured(binding) == Some(arm),
+            }
+    }
+
+    /// Whether it steers rather than commits the one arm of its binding.
+    pub fn steers(&self) -> bool {
+        self.commit_policy == CommitPolicy::Steer
     }
 
     /// The files of its runner are those of now; a change of them is a fault from here on.
@@ -129,6 +143,8 @@ pub enum CommitPolicy {
     Deny,
     ReplaceContext,
     ReopenTask,
+    /// Block, rewrite, context, notes and halt, at whichever point.
+    Steer,
 }
 
 #[derive(Debug, Clone)]
@@ -161,6 +177,7 @@ pub enum Protocol {
     Native,
     Claude,
     ExitCode,
+    HookRunner,
 }
 
 impl fmt::Display for Binding {
@@ -197,6 +214,7 @@ impl fmt::Display for CommitPolicy {
             Self::Deny => "deny",
             Self::ReplaceContext => "replace-context",
             Self::ReopenTask => "reopen-task",
+            Self::Steer => "steer",
         })
     }
 }
@@ -207,6 +225,7 @@ impl fmt::Display for Protocol {
             Self::Native => "native",
             Self::Claude => "claude",
             Self::ExitCode => "exit-code",
+            Self::HookRunner => "hook-runner",
         })
     }
 }

@@ -1,13 +1,15 @@
-//! What a hook process is told and how its answer is read. Three protocols, one rule: an answer that is not
+//! What a hook process is told and how its answer is read. Four protocols, one rule: an answer that is not
 //! in the protocol's table is a fault, never a none.
 
 mod claude;
 mod exit_code;
+mod hook_runner;
 mod lifecycle;
 mod native;
 mod reason;
 mod reply;
 mod strict;
+mod turn;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +29,7 @@ pub fn payload(protocol: Protocol, event: &Event) -> Result<Vec<u8>, Fault> {
     let json = match protocol {
         Protocol::Native | Protocol::ExitCode => serde_json::to_vec(&event),
         Protocol::Claude => serde_json::to_vec(&claude::Input::new(&event)),
+        Protocol::HookRunner => serde_json::to_vec(&hook_runner::exec_input(&event)),
     };
     let mut json = json.map_err(|error| {
         Fault::new(Defect::Internal, format!("the event could not be written as JSON: {error}"))
@@ -41,6 +44,7 @@ pub fn answer(protocol: Protocol, run: &Run) -> HookAnswer {
         Protocol::Native => native::answer(run),
         Protocol::Claude => claude::answer(run),
         Protocol::ExitCode => exit_code::answer(run),
+        Protocol::HookRunner => hook_runner::exec_answer(run),
     };
     answer.unwrap_or_else(|fault| fault.with_stderr(&run.stderr).into())
 }

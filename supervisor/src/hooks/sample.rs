@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::command::pins::Pins;
-use super::manifest::{Binding, CommandSpec, CommitPolicy, ExecutionMode, Manifest, Protocol, Runner};
+use super::manifest::{Binding, CommandSpec, CommitPolicy, ExecutionMode, Manifest, Protocol, Runner, Terms};
 use crate::event::Event;
 
 pub(crate) fn event(argv: &[&str]) -> Event {
@@ -47,6 +47,7 @@ pub(crate) fn policy(name: &str, spec: CommandSpec) -> Manifest {
         commit_policy: CommitPolicy::Deny,
         runner: Runner::Command(spec),
         timeout: Duration::from_secs(10),
+        terms: Terms::default(),
     }
 }
 

@@ -4,13 +4,13 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use super::{Ledger, Session, refusal};
+use super::{Ledger, OBSERVER_GRACE, Session, refusal};
 use crate::config::{Config, OnFailure};
 use crate::control::approvals::{Approvals, Asked};
 use crate::control::wire::{EventRequest, SCHEMA as PROTOCOL, SessionFacts};
 use crate::control::{EventError, Service};
 use crate::event::Phase;
-use crate::event::lifecycle::{LifecycleEvent, Payload, SCHEMA};
+use crate::event::lifecycle::{LifecycleEvent, Payload, SCHEMA, TaskKind};
 use crate::hooks::command::Fault;
 use crate::hooks::lifecycle::{
     Lifecycle, Limits, Reply, ToolJudgement, Wanted, Word, cut_output, write_manifests,
@@ -72,8 +72,8 @@ pub(super) fn approvals(config: &Config, ledger: &Arc<Ledger>, launched: &Launch
 }
 
 impl Session {
-    /// on-stage and on-session-start, before the command is executed.
-    pub(super) fn stage(&self) {
+    /// on-stage and on-session-start, before the command is executed. An error is a hook's refusal to start at all.
+    pub(super) fn stage(&self) -> Result<(), String> {
         if self.lifecycle.commits_at(Binding::OnStage) {
             let mut event = self.stamped(Binding::OnStage, Phase::Before, Payload::default());
             let commits = self.lifecycle.commit(Binding::OnStage, &mut event, &|| true);
@@ -95,19 +95,40 @@ impl Session {
             }
             self.ledger.note(&Record::Lifecycle { event: Arc::new(event), commits: committed });
         }
-        self.tell(Binding::OnSessionStart, &|| true);
+        let payload = Payload { source: Some("startup".to_owned()), ..Payload::default() };
+        if !self.lifecycle.commits_at(Binding::OnSessionStart) {
+            self.tell(Binding::OnSessionStart, payload, &|| true);
+            return Ok(());
+        }
+        let reply = self.other(Binding::OnSessionStart, Phase::Before, payload, &|| true);
+        match (reply.verdict, reply.halt) {
+            (Some(Word::Deny), _) => {
+                let (hook, reason) = (reply.hook.unwrap_or_default(), reply.reason.unwrap_or_default());
+                Err(format!("hook {hook:?} refused the session: {reason}"))
+            }
+            (_, Some(halt)) => Err(format!("a hook ended the session before it began: {halt}")),
+            (Some(Word::None) | None, None) => Ok(()),
+        }
+    }
+
+    /// The end of a session whose command was never executed.
+    pub(super) fn close_unstarted(&self) {
+        self.gate.close();
+        self.lifecycle.close();
+        self.observers.drain(OBSERVER_GRACE);
+        self.ledger.note(&Record::SessionEnd { totals: self.ledger.counts.totals() });
     }
 
     /// on-session-end. Whoever does not wait for it has the hooks told all the same.
     pub(super) fn end(&self, waits: bool) {
-        self.tell(Binding::OnSessionEnd, &|| waits);
+        self.tell(Binding::OnSessionEnd, Payload::default(), &|| waits);
     }
 
     /// An event of our own that commits nothing; a session whose hooks do not listen to it has no record of it.
-    fn tell(&self, binding: Binding, wanted: Wanted<'_>) {
+    fn tell(&self, binding: Binding, payload: Payload, wanted: Wanted<'_>) {
         if self.observers.watch(binding) {
             let phase = if binding == Binding::OnSessionEnd { Phase::After } else { Phase::Before };
-            let event = Arc::new(self.stamped(binding, phase, Payload::default()));
+            let event = Arc::new(self.stamped(binding, phase, payload));
             self.ledger.note(&Record::Lifecycle { event: Arc::clone(&event), commits: Vec::new() });
             self.observe(binding, &event, wanted);
         }
@@ -198,14 +219,21 @@ impl Session {
         let mut event = self.stamped(binding, phase, payload);
         cut_output(&mut event);
         let mut told = event.clone();
-        let (mut reply, mut committed) = (Reply::default(), Vec::new());
-        if phase == Phase::Before {
-            let commits = self.lifecycle.commit(binding, &mut event, wanted);
-            reply = commits.reply;
-            committed = commits.committed;
-            told.payload.reopened = event.payload.reopened;
-        }
+        let commits = self.lifecycle.commit(binding, &mut event, wanted);
+        let (mut reply, committed) = (commits.reply, commits.committed);
+        told.payload.reopened = event.payload.reopened;
+        // What a hook has rewritten is what everybody sees; a history stays what was to be compacted.
+        told.payload.prompt = event.payload.prompt;
+        told.payload.output = event.payload.output;
+        told.payload.output_cut = event.payload.output_cut;
+        told.payload.is_error = event.payload.is_error;
+        cut_output(&mut told);
         reply.seq = event.seq;
+        if let (Some(hook), Some(reason)) = (reply.hook.clone(), reply.reason.clone()) {
+            let refusal = Refusal { hook, reason, defect: reply.defect, detail: None };
+            let told = refusal::sentence(subject(binding, told.payload.kind), &refusal);
+            reply.message = Some(told.trim_end().to_owned());
+        }
         let commits = committed
             .into_iter()
             .map(|done| Commit { hook: done.hook, arm: done.arm, what: done.what })
@@ -226,6 +254,7 @@ impl Service for Session {
         // Ours to say.
         payload.reopened = None;
         payload.output_cut = None;
+        payload.source = None;
         match (binding, phase) {
             (Binding::OnToolCall, Phase::Before) => Ok(self.tool_call(payload, wanted)),
             (Binding::OnToolCall, Phase::After) if self.was_refused(payload.tool_use_id.as_deref()) => {
@@ -253,6 +282,15 @@ impl Service for Session {
 
     fn approvals(&self) -> Option<&Approvals> {
         self.approvals.as_deref()
+    }
+}
+
+/// What was refused, in words.
+fn subject(binding: Binding, kind: Option<TaskKind>) -> &'static str {
+    match (binding, kind) {
+        (Binding::OnTaskStart, Some(TaskKind::TeamTask)) => "the creation of a task",
+        (Binding::OnTaskEnd, Some(TaskKind::TeamTask)) => "the completion of a task",
+        _ => "the prompt",
     }
 }
 

@@ -8,26 +8,40 @@ use serde_json::{Map, Value};
 
 use super::Problem;
 use crate::hooks::command::pins::Pins;
-use crate::hooks::manifest::{Binding, CommandSpec, CommitPolicy, ExecutionMode, Manifest, Protocol, Runner};
+use crate::hooks::manifest::{
+    Binding, CommandSpec, CommitPolicy, ExecutionMode, Manifest, Matcher, Protocol, Runner, Terms,
+};
+use crate::hooks::point::Point;
 
-/// Claude Code's own limit when an entry names none.
-const TIMEOUT: Duration = Duration::from_mins(1);
+/// What an entry has that names no limit.
+const TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Goes before each command. Claude Code runs hooks in the project; a project that is gone must not let the
 /// command run somewhere else, and 125 is a status that no protocol reads as an answer.
 const ENTER_PROJECT: &str = "cd -- \"$CLAUDE_PROJECT_DIR\" || exit 125\n";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    /// PreToolUse: may refuse, so nothing about it may be passed over.
-    Policy,
-    /// PostToolUse.
-    Observer,
+/// Where an entry stands in its file.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) at: &'a str,
+    pub(super) point: Point,
+    /// Of its event, from 1.
+    pub(super) number: usize,
+    pub(super) matcher: &'a Matcher,
+    pub(super) file: &'a Path,
+    pub(super) project: &'a Path,
+}
+
+impl Place<'_> {
+    /// May refuse, so nothing about it may be passed over.
+    fn decides(&self) -> bool {
+        self.point == Point::PreToolUse
+    }
 }
 
 #[derive(Default)]
 pub(super) struct Entry {
-    pub(super) manifest: Option<Manifest>,
+    pub(super) manifests: Vec<Manifest>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -37,13 +51,8 @@ impl Entry {
     }
 }
 
-pub(super) fn read(
-    hook: &Map<String, Value>,
-    at: &str,
-    role: Role,
-    number: usize,
-    project: &Path,
-) -> Result<Entry, Problem> {
+pub(super) fn read(hook: &Map<String, Value>, place: &Place<'_>) -> Result<Entry, Problem> {
+    let at = place.at;
     let mut entry = Entry::default();
     let kind = match hook.get("type") {
         Some(Value::String(kind)) => kind.as_str(),
@@ -51,7 +60,7 @@ pub(super) fn read(
         None => return Err(Problem::new(at, "the key \"type\" is missing")),
     };
     if kind != "command" {
-        if role == Role::Policy {
+        if place.decides() {
             let problem = format!(
                 "hooks of type {kind:?} cannot be run here, and leaving one out would let through what it refuses; remove it or replace it by a command"
             );
@@ -63,17 +72,17 @@ pub(super) fn read(
     for key in hook.keys() {
         match key.as_str() {
             "type" | "command" | "timeout" | "statusMessage" | "description" | "async" => {}
-            "if" => entry.warn(at, "\"if\" is not evaluated: the hook is asked about every program start"),
-            "once" => entry.warn(at, "\"once\" is not honoured: the hook is asked about every program start"),
+            "if" => entry.warn(at, "\"if\" is not evaluated: the hook is asked every time"),
+            "once" => entry.warn(at, "\"once\" is not honoured: the hook is asked every time"),
             "shell" if hook[key] == "bash" || hook[key] == "sh" => {}
-            _ if role == Role::Policy => {
+            _ if place.decides() => {
                 return Err(Problem::new(at, format!("the key {key:?} is unknown or not supported")));
             }
             _ => entry.warn(at, &format!("the key {key:?} is unknown and has no effect")),
         }
     }
     let in_background = hook.get("async").is_some_and(|value| *value != Value::Bool(false));
-    if in_background && role == Role::Policy {
+    if in_background && place.decides() {
         // There it cannot refuse either: its answer comes when the tool is already running.
         entry.warn(at, "an async hook decides nothing; it is not loaded");
         return Ok(entry);
@@ -84,34 +93,80 @@ pub(super) fn read(
         Some(_) => return Err(Problem::new(at, "\"command\" is not a string")),
         None => return Err(Problem::new(at, "the key \"command\" is missing")),
     };
-    if role == Role::Policy && belongs_to_project(command) {
+    if place.decides() && belongs_to_project(command) {
         entry.warn(at, "the command is a file of the project; whoever can write there decides what it says");
     }
-    let project =
-        project.to_str().ok_or_else(|| Problem::new(at, "the project directory is not valid UTF-8"))?;
-    for file in missing_files(command, project) {
+    let env = environment(place)?;
+    for file in missing_files(command, &env) {
         entry.warn(at, &format!("the command names {file}, which does not exist"));
     }
     let shell = if hook.get("shell").is_some_and(|shell| shell == "bash") { "/bin/bash" } else { "/bin/sh" };
-    let (event, execution_mode, commit_policy) = match role {
-        Role::Policy => ("PreToolUse", ExecutionMode::Blocking, CommitPolicy::Deny),
-        Role::Observer => ("PostToolUse", ExecutionMode::Async, CommitPolicy::None),
+    let spec = CommandSpec {
+        program: PathBuf::from(shell),
+        args: vec!["-c".to_owned(), format!("{ENTER_PROJECT}{command}")],
+        env,
+        protocol: Protocol::Claude,
+        pins: Pins::default(),
     };
-    entry.manifest = Some(Manifest {
-        name: format!("claude-{event}-{number}"),
-        binding: Some(Binding::OnShell),
-        execution_mode,
-        commit_policy,
-        runner: Runner::Command(CommandSpec {
-            program: PathBuf::from(shell),
-            args: vec!["-c".to_owned(), format!("{ENTER_PROJECT}{command}")],
-            env: BTreeMap::from([("CLAUDE_PROJECT_DIR".to_owned(), project.to_owned())]),
-            protocol: Protocol::Claude,
-            pins: Pins::default(),
-        }),
-        timeout: timeout(hook, at)?,
-    });
+    entry.manifests = manifests(place, in_background, spec, timeout(hook, at)?);
     Ok(entry)
+}
+
+/// One for the event itself and, when it is about Bash, one for the programs that are started.
+fn manifests(place: &Place<'_>, in_background: bool, spec: CommandSpec, timeout: Duration) -> Vec<Manifest> {
+    let point = place.point;
+    let tools = matches!(point, Point::PreToolUse | Point::PostToolUse);
+    let only_told = in_background || matches!(point, Point::SessionEnd | Point::PostCompact);
+    let commit_policy = match point {
+        _ if only_told => CommitPolicy::None,
+        Point::PreToolUse => CommitPolicy::Deny,
+        _ => CommitPolicy::Steer,
+    };
+    let name = format!("claude-{point}-{}", place.number);
+    let of_the_loop = Manifest {
+        name: if tools { format!("{name}-call") } else { name.clone() },
+        binding: Some(point.binding()),
+        execution_mode: if only_told { ExecutionMode::Async } else { ExecutionMode::Blocking },
+        commit_policy,
+        runner: Runner::Command(spec),
+        timeout,
+        terms: Terms {
+            points: vec![point],
+            matcher: place.matcher.clone(),
+            group: Some(format!("{}: {point}", place.file.display()).into()),
+            ..Terms::default()
+        },
+    };
+    let mut manifests = Vec::new();
+    if tools && place.matcher.matches(Some("Bash")) {
+        let decides = place.decides();
+        manifests.push(Manifest {
+            name,
+            binding: Some(Binding::OnShell),
+            execution_mode: if decides { ExecutionMode::Blocking } else { ExecutionMode::Async },
+            commit_policy: if decides { CommitPolicy::Deny } else { CommitPolicy::None },
+            terms: Terms::default(),
+            ..of_the_loop.clone()
+        });
+    }
+    manifests.push(of_the_loop);
+    manifests
+}
+
+/// The variables such hooks find their files by.
+fn environment(place: &Place<'_>) -> Result<BTreeMap<String, String>, Problem> {
+    let text = |path: &Path, what: &str| {
+        let text = path.to_str().map(str::to_owned);
+        text.ok_or_else(|| Problem::new(place.at, format!("the {what} is not valid UTF-8")))
+    };
+    let file = std::path::absolute(place.file).unwrap_or_else(|_| place.file.to_owned());
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    // A plugin keeps the file in its folder `hooks`.
+    let root = if folder.ends_with("hooks") { folder.parent().unwrap_or(folder) } else { folder };
+    Ok(BTreeMap::from([
+        ("CLAUDE_PROJECT_DIR".to_owned(), text(place.project, "project directory")?),
+        ("CLAUDE_PLUGIN_ROOT".to_owned(), text(root, "folder of the file")?),
+    ]))
 }
 
 fn belongs_to_project(command: &str) -> bool {
@@ -121,8 +176,10 @@ fn belongs_to_project(command: &str) -> bool {
 
 /// Absolute paths among the words of a command, with the project directory filled in, that lead nowhere. An
 /// interpreter whose script is gone exits 2, which reads as a deny of everything.
-fn missing_files(command: &str, project: &str) -> Vec<String> {
-    let filled = command.replace("${CLAUDE_PROJECT_DIR}", project).replace("$CLAUDE_PROJECT_DIR", project);
+fn missing_files(command: &str, env: &BTreeMap<String, String>) -> Vec<String> {
+    let filled = env.iter().fold(command.to_owned(), |line, (name, value)| {
+        line.replace(&format!("${{{name}}}"), value).replace(&format!("${name}"), value)
+    });
     let mut words = shell_words::split(&filled).unwrap_or_default();
     words.retain(|word| {
         word.starts_with('/') && !word.contains(['$', '*', '?', '[', ';', '`']) && !Path::new(word).exists()

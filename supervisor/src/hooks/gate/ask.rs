@@ -5,6 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::Wanted;
 use crate::event::Event;
 use crate::event::lifecycle::LifecycleEvent;
+use crate::hooks::command::{self, End, Fault};
+use crate::hooks::manifest::{Manifest, Protocol};
+use crate::hooks::protocol::crash;
 use crate::hooks::{Defect, Refusal};
 
 /// What a question is about.
@@ -28,6 +31,8 @@ pub struct Question<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskAnswer {
     Approved,
+    /// And whoever answered does not want to be asked about equal calls again.
+    Remembered,
     /// Someone said no; their words, if any.
     Denied {
         note: Option<String>,
@@ -60,13 +65,20 @@ impl<T: Asker + ?Sized> Asker for std::sync::Arc<T> {
     }
 }
 
-/// `None` when it was approved.
-pub(in crate::hooks) fn put(asker: &dyn Asker, question: &Question<'_>) -> Option<Refusal> {
+/// An approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::hooks) enum Consent {
+    Once,
+    FromNowOn,
+}
+
+pub(in crate::hooks) fn put(asker: &dyn Asker, question: &Question<'_>) -> Result<Consent, Refusal> {
     let answer = catch_unwind(AssertUnwindSafe(|| asker.ask(question)))
         .unwrap_or_else(|_| AskAnswer::Unanswered { why: "that could not be asked for".to_owned() });
     let text = question.text;
     let (reason, defect) = match answer {
-        AskAnswer::Approved => return None,
+        AskAnswer::Approved => return Ok(Consent::Once),
+        AskAnswer::Remembered => return Ok(Consent::FromNowOn),
         AskAnswer::Denied { note: None } => (format!("approval was denied: {text}"), None),
         AskAnswer::Denied { note: Some(note) } => (format!("approval was denied: {text} ({note})"), None),
         AskAnswer::Unanswered { why } => (
@@ -74,5 +86,21 @@ pub(in crate::hooks) fn put(asker: &dyn Asker, question: &Question<'_>) -> Optio
             Some(Defect::Unanswered),
         ),
     };
-    Some(Refusal { hook: question.hook.to_owned(), reason, defect, detail: None })
+    Err(Refusal { hook: question.hook.to_owned(), reason, defect, detail: None })
+}
+
+/// Lets the hook's learner know that equal calls are not to be asked about again. Its failure changes nothing.
+pub(in crate::hooks) fn learn(
+    hook: &Manifest,
+    payload: impl FnOnce(Protocol) -> Result<Vec<u8>, Fault>,
+) -> Result<(), Fault> {
+    let Some(learner) = &hook.terms.learner else { return Ok(()) };
+    let run = command::ask_whole(learner, hook.timeout, &payload(learner.protocol)?, &|| true)?;
+    match run.end {
+        End::Exit(0) => Ok(()),
+        end => {
+            let Fault { defect, detail } = crash(end).with_stderr(&run.stderr);
+            Err(Fault::new(defect, format!("its learner {detail}")))
+        }
+    }
 }

@@ -6,12 +6,13 @@ use std::sync::PoisonError;
 
 use serde_json::Value;
 
-use super::{Lifecycle, Reply, Wanted, hear};
+use super::{Lifecycle, Opening, Reply, Wanted, Word, hear, steer};
+use crate::event::Phase;
 use crate::event::lifecycle::LifecycleEvent;
-use crate::hooks::Defect;
 use crate::hooks::command::Fault;
 use crate::hooks::manifest::{Binding, Manifest};
 use crate::hooks::protocol::{Said, StagedManifest};
+use crate::hooks::{Defect, together};
 
 /// Tasks whose reopenings are counted. A runtime that names more of them reopens none of the rest.
 const MOST_TASKS: usize = 4096;
@@ -34,36 +35,72 @@ pub struct Commits {
 }
 
 impl Lifecycle {
-    /// Hears the hooks that commit something at this binding, and on on-stage every hook.
+    /// Hears the hooks that commit something at this binding and phase, and on on-stage every hook.
     pub fn commit(&self, binding: Binding, event: &mut LifecycleEvent, wanted: Wanted<'_>) -> Commits {
         let mut commits = Commits::default();
         let mut feedback = Vec::new();
         if binding == Binding::OnTaskEnd {
             event.payload.reopened = Some(self.times_reopened(event));
         }
-        for hook in &self.committers {
-            let here = hook.commits_at(binding);
-            if !(here || binding == Binding::OnStage && hook.binding == Some(binding)) {
-                continue;
-            }
-            let heard = catch_unwind(AssertUnwindSafe(|| hear(hook, hook.commit_policy, event, wanted)))
-                .unwrap_or_else(|_| Err(Fault::new(Defect::Crash, "calling it panicked")));
-            match heard {
-                Ok(_) if !here => {}
-                Ok(said) => {
-                    if take(hook, said, event, &mut commits, &mut feedback) {
-                        break;
+        let hooks: Vec<&Manifest> =
+            self.committers.iter().filter(|hook| concerns(hook, binding, event)).collect();
+        'hooks: for batch in hooks.chunk_by(|one, next| steer::together(one, next)) {
+            let seen = &*event;
+            let one = |place: usize, wanted: Wanted<'_>| {
+                let hook: &Manifest = batch[place];
+                catch_unwind(AssertUnwindSafe(|| hear(hook, hook.commit_policy, seen, wanted)))
+                    .unwrap_or_else(|_| Err(Fault::new(Defect::Crash, "calling it panicked")))
+            };
+            let heard = together::hear(batch.len(), &one, &|_| false, wanted);
+            for (hook, heard) in batch.iter().zip(heard) {
+                let heard =
+                    heard.unwrap_or_else(|| Err(Fault::new(Defect::Internal, "the hook was not heard")));
+                match heard {
+                    Ok(_) if !hook.commits_at(binding) => {}
+                    Ok(said) if hook.steers() => {
+                        steer::take(hook, said, event, &mut commits, &mut feedback);
+                    }
+                    Ok(said) => {
+                        if take(hook, said, event, &mut commits, &mut feedback) {
+                            break 'hooks;
+                        }
+                    }
+                    Err(fault) => {
+                        (self.report)(event.seq, &hook.name, &fault);
+                        steer::failed(hook, fault, event, &mut commits);
                     }
                 }
-                Err(fault) => (self.report)(event.seq, &hook.name, &fault),
             }
         }
         match binding {
-            Binding::OnTaskStart => self.keep_to_the_budget(&mut commits.reply),
+            Binding::OnSessionStart => self.keep_for_the_first_task(&mut commits.reply),
+            Binding::OnTaskStart => {
+                self.keep_to_the_budget(&mut commits.reply);
+                self.open(event, &mut commits.reply);
+            }
             Binding::OnTaskEnd => self.reopen(event, &feedback, &mut commits.reply),
             _ => {}
         }
         commits
+    }
+
+    fn keep_for_the_first_task(&self, reply: &mut Reply) {
+        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        opening.context.append(&mut reply.context);
+        opening.notes.extend(reply.notes.iter().cloned());
+    }
+
+    /// What is refused takes nothing with it; the agent's first task takes what the session's start had to say.
+    fn open(&self, event: &LifecycleEvent, reply: &mut Reply) {
+        if reply.verdict == Some(Word::Deny) {
+            (reply.messages, reply.prompt) = (None, None);
+            reply.context.clear();
+        } else if event.payload.kind.is_none() {
+            let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+            let Opening { context, notes } = std::mem::take(&mut *opening);
+            reply.context.splice(0..0, context);
+            reply.notes.splice(0..0, notes);
+        }
     }
 
     /// Whole messages, in their order, as long as they fit.
@@ -89,16 +126,17 @@ impl Lifecycle {
 
     fn times_reopened(&self, event: &LifecycleEvent) -> u32 {
         let reopened = self.reopened.lock().unwrap_or_else(PoisonError::into_inner);
-        reopened.get(task(event)).copied().unwrap_or(0)
+        reopened.get(&task(event)).copied().unwrap_or(0)
     }
 
     fn reopen(&self, event: &LifecycleEvent, feedback: &[String], reply: &mut Reply) {
-        if feedback.is_empty() {
+        // A halt ends the turn whatever else was said.
+        if feedback.is_empty() || reply.halt.is_some() {
             return;
         }
         let mut reopened = self.reopened.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = reopened.len() >= MOST_TASKS && !reopened.contains_key(task(event));
-        let times = reopened.get(task(event)).copied().unwrap_or(0);
+        let full = reopened.len() >= MOST_TASKS && !reopened.contains_key(&task(event));
+        let times = reopened.get(&task(event)).copied().unwrap_or(0);
         if full || times >= self.reopen_limit {
             reply.notes.push(format!(
                 "the task was not reopened: it has been {times} times, and task.reopen_limit is {}",
@@ -106,13 +144,22 @@ impl Lifecycle {
             ));
             return;
         }
-        reopened.insert(task(event).to_owned(), times + 1);
+        reopened.insert(task(event), times + 1);
         reply.reopen = Some(feedback.join("\n\n"));
     }
 }
 
-fn task(event: &LifecycleEvent) -> &str {
-    event.payload.task_id.as_deref().unwrap_or_default()
+/// Tasks of different kinds may have the same name.
+fn task(event: &LifecycleEvent) -> String {
+    let (kind, id) = (event.payload.kind, event.payload.task_id.as_deref().unwrap_or_default());
+    kind.map_or_else(|| id.to_owned(), |kind| format!("{kind:?} {id}"))
+}
+
+/// Whether the hook is heard here: before what happens, and a hook that steers tool calls after the call.
+fn concerns(hook: &Manifest, binding: Binding, event: &LifecycleEvent) -> bool {
+    let bound = hook.commits_at(binding) || binding == Binding::OnStage && hook.binding == Some(binding);
+    let phase = if binding == Binding::OnToolCall { Phase::After } else { Phase::Before };
+    bound && event.phase == phase && hook.terms.attends(event)
 }
 
 /// Whether the hooks after this one are not heard.
@@ -123,8 +170,7 @@ fn take(
     commits: &mut Commits,
     feedback: &mut Vec<String>,
 ) -> bool {
-    let Said { answer: _, input: _, messages, abort, instructions, reopen, manifests, context, notes, halt } =
-        said;
+    let Said { messages, abort, instructions, reopen, manifests, context, notes, halt, .. } = said;
     let mut committed = |what: String| {
         let arm = hook.commit_policy.to_string();
         commits.committed.push(Committed { hook: hook.name.clone(), arm, what });

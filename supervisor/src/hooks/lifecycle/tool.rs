@@ -2,17 +2,17 @@
 //! of them lets it through. A hook may rewrite the input, and then every hook has judged what the tool gets.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Lifecycle, Wanted, hear};
+use super::{Lifecycle, Wanted, hear, steer};
 use crate::event::lifecycle::LifecycleEvent;
 use crate::hooks::command::Fault;
-use crate::hooks::gate::{self, Heard, Question, Subject, failed, panic_text, record};
+use crate::hooks::gate::{self, Consent, Heard, Question, Subject, failed, panic_text, record};
 use crate::hooks::manifest::{CommitPolicy, Manifest};
-use crate::hooks::protocol::Said;
-use crate::hooks::{Answer, Defect, HookAnswer, Refusal, Verdict};
+use crate::hooks::protocol::{self, Said};
+use crate::hooks::{Answer, Defect, HookAnswer, Refusal, Verdict, together};
 
 /// What the policy hooks made of one tool call.
 #[derive(Debug, Clone)]
@@ -57,6 +57,8 @@ struct Hearing {
     input: Option<Value>,
     /// Who rewrote it: its place in the manifest.
     rewriter: Option<usize>,
+    /// Who has judged the input as it was before.
+    stale: Vec<usize>,
     questions: Vec<(usize, String)>,
     context: Vec<String>,
     notes: Vec<String>,
@@ -72,7 +74,7 @@ impl Hearing {
 
 impl Lifecycle {
     /// Judges a tool call on the calling thread. Hooks are asked one after the other, because a later one must see
-    /// what an earlier one rewrote. The first refusal ends it. Asks come last, about the call as it would be made.
+    /// what an earlier one rewrote; those of one file at the same time. The first refusal ends it. Asks come last, about the call as it would be made.
     pub fn judge_tool(&self, event: &LifecycleEvent, wanted: Wanted<'_>) -> ToolJudgement {
         catch_unwind(AssertUnwindSafe(|| self.judge_or_panic(event, wanted))).unwrap_or_else(|panic| {
             let detail = format!("panicked: {}", panic_text(&*panic));
@@ -96,7 +98,7 @@ impl Lifecycle {
                 detail: None,
             }));
         }
-        if self.policies.is_empty() {
+        if self.policies.iter().all(|hook| hook.terms.leaves_alone(event)) {
             return hearing.end(Verdict::Refused(Refusal {
                 hook: "gate".to_owned(),
                 reason: "no policy hook is configured on on-tool-call, and without one no tool may be called"
@@ -106,14 +108,17 @@ impl Lifecycle {
             }));
         }
         let mut event = event.clone();
-        let everyone = 0..self.policies.len();
-        if let Err(refusal) = self.round(everyone, &mut event, &mut hearing, wanted) {
+        let attends = |at: &usize| self.policies[*at].terms.attends(&event);
+        let everyone: Vec<usize> = (0..self.policies.len()).filter(attends).collect();
+        if let Err(refusal) = self.round(&everyone, &mut event, &mut hearing, wanted) {
             return hearing.end(Verdict::Refused(refusal));
         }
-        // The hooks before the rewriter have judged something else than what would run.
+        // The hooks beside and before the rewriter have judged something else than what would run.
         if let Some(rewriter) = hearing.rewriter {
-            hearing.questions.retain(|(at, _)| *at >= rewriter);
-            if let Err(refusal) = self.round(0..rewriter, &mut event, &mut hearing, wanted) {
+            let mut stale = std::mem::take(&mut hearing.stale);
+            stale.retain(|at| *at != rewriter);
+            hearing.questions.retain(|(at, _)| !stale.contains(at));
+            if let Err(refusal) = self.round(&stale, &mut event, &mut hearing, wanted) {
                 return hearing.end(Verdict::Refused(refusal));
             }
         }
@@ -121,8 +126,16 @@ impl Lifecycle {
         for (at, text) in std::mem::take(&mut hearing.questions) {
             let subject = Subject::Tool(&event);
             let question = Question { hook: &self.policies[at].name, text: &text, subject, wanted };
-            if let Some(refusal) = gate::put(&*self.asker, &question) {
-                return hearing.end(Verdict::Refused(refusal));
+            match gate::put(&*self.asker, &question) {
+                Err(refusal) => return hearing.end(Verdict::Refused(refusal)),
+                Ok(Consent::Once) => {}
+                Ok(Consent::FromNowOn) => {
+                    let hook = &self.policies[at];
+                    let payload = |protocol| protocol::lifecycle_payload(protocol, &event);
+                    if let Err(fault) = gate::learn(hook, payload) {
+                        (self.report)(event.seq, &hook.name, &fault);
+                    }
+                }
             }
         }
         hearing.end(Verdict::None)
@@ -130,40 +143,76 @@ impl Lifecycle {
 
     fn round(
         &self,
-        places: std::ops::Range<usize>,
+        places: &[usize],
         event: &mut LifecycleEvent,
         hearing: &mut Hearing,
         wanted: Wanted<'_>,
     ) -> Result<(), Refusal> {
-        for at in places {
-            let hook = &self.policies[at];
-            let start = Instant::now();
-            let said = listen(hook, event, wanted);
-            let answer = match &said {
-                Ok(said) => said.answer.clone(),
-                Err(fault) => HookAnswer::Fault { defect: fault.defect, detail: fault.detail.clone() },
+        let neighbours =
+            |one: &usize, next: &usize| steer::together(&self.policies[*one], &self.policies[*next]);
+        for batch in places.chunk_by(neighbours) {
+            if hearing.rewriter.is_none() {
+                hearing.stale.extend(batch);
+            }
+            let seen = &*event;
+            let one = |place: usize, wanted: Wanted<'_>| {
+                let start = Instant::now();
+                let said = listen(&self.policies[batch[place]], seen, wanted);
+                (said, start.elapsed())
             };
-            hearing.answers.push(record(&hook.name, Heard { answer, took: start.elapsed() }));
-            let mut said = said.map_err(|fault| failed(&hook.name, fault.defect, fault.detail))?;
-            hearing.context.append(&mut said.context);
-            hearing.notes.append(&mut said.notes);
-            match said.answer {
-                HookAnswer::None => {}
-                HookAnswer::Ask { reason } => hearing.questions.push((at, reason)),
-                HookAnswer::Deny { reason } => return Err(denied(hook, reason)),
-                // `listen` gives faults as errors; one that comes this way refuses all the same.
-                HookAnswer::Fault { defect, detail } => return Err(failed(&hook.name, defect, detail)),
-            }
-            if let Some(reason) = said.halt {
-                hearing.halt = Some(reason.clone());
-                return Err(denied(hook, reason));
-            }
-            if let Some(input) = said.input {
-                rewrite(at, hook, input, event, hearing);
+            let heard = together::hear(batch.len(), &one, &|(said, _)| ends(said), wanted);
+            for (at, heard) in batch.iter().zip(heard) {
+                let Some((said, took)) = heard else {
+                    return Err(failed("gate", Defect::Internal, "a hook was not heard".to_owned()));
+                };
+                self.weigh(*at, said, took, event, hearing)?;
             }
         }
         Ok(())
     }
+
+    fn weigh(
+        &self,
+        at: usize,
+        said: Result<Said, Fault>,
+        took: Duration,
+        event: &mut LifecycleEvent,
+        hearing: &mut Hearing,
+    ) -> Result<(), Refusal> {
+        let hook = &self.policies[at];
+        let answer = match &said {
+            Ok(said) => said.answer.clone(),
+            Err(fault) => HookAnswer::Fault { defect: fault.defect, detail: fault.detail.clone() },
+        };
+        hearing.answers.push(record(&hook.name, Heard { answer, took }));
+        let mut said = said.map_err(|fault| failed(&hook.name, fault.defect, fault.detail))?;
+        hearing.context.append(&mut said.context);
+        hearing.notes.append(&mut said.notes);
+        if hearing.halt.is_none() {
+            hearing.halt.clone_from(&said.halt);
+        }
+        match said.answer {
+            HookAnswer::None => {}
+            HookAnswer::Ask { reason } => hearing.questions.push((at, reason)),
+            HookAnswer::Deny { reason } => return Err(denied(hook, reason)),
+            // `listen` gives faults as errors; one that comes this way refuses all the same.
+            HookAnswer::Fault { defect, detail } => return Err(failed(&hook.name, defect, detail)),
+        }
+        if let Some(reason) = said.halt {
+            return Err(denied(hook, reason));
+        }
+        if let Some(input) = said.input {
+            rewrite(at, hook, input, event, hearing);
+        }
+        Ok(())
+    }
+}
+
+/// Whether nothing behind it matters any more.
+fn ends(said: &Result<Said, Fault>) -> bool {
+    said.as_ref().map_or(true, |said| {
+        said.halt.is_some() || matches!(said.answer, HookAnswer::Deny { .. } | HookAnswer::Fault { .. })
+    })
 }
 
 /// The first rewrite counts; another is told to the user and changes nothing.

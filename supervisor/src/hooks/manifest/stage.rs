@@ -10,8 +10,8 @@ use serde_saphyr::{Location, Spanned};
 
 use super::wire::{OneOrMany, RawManifest, Scalar, Written};
 use super::{
-    Binding, CommandSpec, CommitPolicy, DEFAULT_TIMEOUT, MAX_TIMEOUT, Manifest, Problem, ProgramError,
-    Protocol, Runner, check, resolve,
+    Binding, CommandSpec, CommitPolicy, DEFAULT_TIMEOUT, HOOK_RUNNER_TIMEOUT, MAX_TIMEOUT, Manifest, Problem,
+    ProgramError, Protocol, Runner, agree, check, resolve,
 };
 use crate::hooks::command::is_forbidden;
 use crate::hooks::command::pins::Pins;
@@ -60,7 +60,9 @@ pub fn stage(raw: &RawManifest, place: Location, workshop: &Workshop) -> Result<
             format!("runtime \"{}\" is not a hook; write \"runtime: hook\" or leave it out", runtime.value);
         return Err(Problem::at(runtime.referenced, message));
     }
+    let protocol = raw.protocol.as_ref().map(|protocol| protocol.value).unwrap_or_default();
     let timeout = match &raw.timeout {
+        None if protocol == Protocol::HookRunner => HOOK_RUNNER_TIMEOUT,
         None => DEFAULT_TIMEOUT,
         Some(written) => duration("timeout", &written.value, MAX_TIMEOUT)
             .map_err(|message| Problem::at(written.referenced, message))?,
@@ -73,17 +75,17 @@ pub fn stage(raw: &RawManifest, place: Location, workshop: &Workshop) -> Result<
             "can never write manifests: a hook without a binding is not told about on-stage".to_owned(),
         );
     }
-    let arm = !matches!(raw.commit_policy, CommitPolicy::None | CommitPolicy::Deny);
-    if arm
-        && let Some(protocol) = &raw.protocol
-        && protocol.value != Protocol::Native
-    {
-        let message = format!(
-            "commit_policy {} needs protocol native: {} has no words for it",
-            raw.commit_policy, protocol.value
-        );
-        return Err(Problem::at(protocol.referenced, message));
+    let speaks = match raw.commit_policy {
+        CommitPolicy::None | CommitPolicy::Deny => true,
+        CommitPolicy::Steer => protocol != Protocol::ExitCode,
+        _ => protocol == Protocol::Native,
+    };
+    if !speaks {
+        let message =
+            format!("commit_policy {} needs protocol native: {protocol} has no words for it", raw.commit_policy);
+        return Err(Problem::at(raw.protocol.as_ref().map_or(place, |protocol| protocol.referenced), message));
     }
+    let terms = agree::terms(raw, protocol, workshop, &mut files)?;
     let manifest = Manifest {
         name,
         binding: raw.binding,
@@ -91,6 +93,7 @@ pub fn stage(raw: &RawManifest, place: Location, workshop: &Workshop) -> Result<
         commit_policy: raw.commit_policy,
         runner,
         timeout,
+        terms,
     };
     Ok(Staged { manifest, warnings, files })
 }
@@ -196,15 +199,16 @@ fn one_runner(raw: &RawManifest, place: Location) -> Result<(), Problem> {
     }
 }
 
-/// The process of a command or service.
-fn process(
+/// The process of a command, service or learner.
+pub(super) fn process(
     raw: &RawManifest,
     command: &Spanned<OneOrMany>,
     protocol: Protocol,
     workshop: &Workshop,
     files: &mut Vec<PathBuf>,
 ) -> Result<CommandSpec, Problem> {
-    let words = split(&command.value).map_err(|error| Problem::at(command.referenced, error.to_string()))?;
+    let words = agree::in_shell(raw, &command.value, protocol)?.map_or_else(|| split(&command.value), Ok);
+    let words = words.map_err(|error| Problem::at(command.referenced, error.to_string()))?;
     let found = resolve(&words, &workshop.folder, workshop.path.as_deref())
         .map_err(|error| Problem::at(command.referenced, error.to_string()))?;
     files.extend(found.files);

@@ -7,14 +7,18 @@ use super::{Binding, CommitPolicy, ExecutionMode};
 pub enum StagingError {
     #[error(
         "binding {binding} cannot honour commit_policy {declared}; it honours {}",
-        honoured.map_or("none only".to_owned(), |arm| format!("{arm} or none"))
+        admitted(*binding)
     )]
-    Arm { binding: Binding, declared: CommitPolicy, honoured: Option<CommitPolicy> },
+    Arm { binding: Binding, declared: CommitPolicy },
     #[error(
         "a hook without a binding cannot honour commit_policy deny; it honours every other arm. \
          Write \"binding: on-shell\" to refuse commands"
     )]
     DenyWithoutBinding,
+    #[error(
+        "a hook without a binding cannot honour commit_policy steer: what it may do depends on the binding; name one"
+    )]
+    SteerWithoutBinding,
     #[error(
         "commit_policy {declared} needs execution_mode blocking: \
          an async hook answers too late to commit anything"
@@ -38,6 +42,27 @@ pub fn honoured(binding: Binding) -> Option<CommitPolicy> {
     }
 }
 
+/// Whether hooks may steer at this binding: block, rewrite, add context, halt. On tool calls, after the call.
+pub fn steered(binding: Binding) -> bool {
+    matches!(
+        binding,
+        Binding::OnSessionStart
+            | Binding::OnTaskStart
+            | Binding::OnToolCall
+            | Binding::OnCompaction
+            | Binding::OnTaskEnd
+    )
+}
+
+/// In words.
+fn admitted(binding: Binding) -> String {
+    let steer = steered(binding).then(|| CommitPolicy::Steer.to_string());
+    match honoured(binding).map(|arm| arm.to_string()).into_iter().chain(steer).reduce(|a, b| a + ", " + &b) {
+        Some(arms) => arms + " or none",
+        None => "none only".to_owned(),
+    }
+}
+
 /// Checks binding, mode and policy against each other.
 pub fn check(
     binding: Option<Binding>,
@@ -46,8 +71,10 @@ pub fn check(
 ) -> Result<(), StagingError> {
     match binding {
         None if policy == CommitPolicy::Deny => return Err(StagingError::DenyWithoutBinding),
+        None if policy == CommitPolicy::Steer => return Err(StagingError::SteerWithoutBinding),
+        Some(binding) if policy == CommitPolicy::Steer && steered(binding) => {}
         Some(binding) if policy != CommitPolicy::None && honoured(binding) != Some(policy) => {
-            return Err(StagingError::Arm { binding, declared: policy, honoured: honoured(binding) });
+            return Err(StagingError::Arm { binding, declared: policy });
         }
         None | Some(_) => {}
     }
@@ -76,27 +103,28 @@ mod tests {
         Some(Binding::OnTaskEnd),
         Some(Binding::OnSessionEnd),
     ];
-    const POLICIES: [CommitPolicy; 6] = [
+    const POLICIES: [CommitPolicy; 7] = [
         CommitPolicy::None,
         CommitPolicy::WriteManifests,
         CommitPolicy::SeedContext,
         CommitPolicy::Deny,
         CommitPolicy::ReplaceContext,
         CommitPolicy::ReopenTask,
+        CommitPolicy::Steer,
     ];
 
     /// The whole table, written out: a row per binding, a column per policy of [`POLICIES`].
-    const BLOCKING: [[bool; 6]; 10] = [
-        [true, true, true, false, true, true],
-        [true, true, false, false, false, false],
-        [true, false, false, false, false, false],
-        [true, false, true, false, false, false],
-        [true, false, false, false, false, false],
-        [true, false, false, true, false, false],
-        [true, false, false, true, false, false],
-        [true, false, false, false, true, false],
-        [true, false, false, false, false, true],
-        [true, false, false, false, false, false],
+    const BLOCKING: [[bool; 7]; 10] = [
+        [true, true, true, false, true, true, false],
+        [true, true, false, false, false, false, false],
+        [true, false, false, false, false, false, true],
+        [true, false, true, false, false, false, true],
+        [true, false, false, false, false, false, false],
+        [true, false, false, true, false, false, true],
+        [true, false, false, true, false, false, false],
+        [true, false, false, false, true, false, true],
+        [true, false, false, false, false, true, true],
+        [true, false, false, false, false, false, false],
     ];
 
     #[test]
@@ -129,6 +157,11 @@ mod tests {
         let text = check(Some(Binding::OnInference), ExecutionMode::Blocking, CommitPolicy::Deny)
             .map_err(|error| error.to_string());
         let expected = "binding on-inference cannot honour commit_policy deny; it honours none only";
+        assert_eq!(text, Err(expected.to_owned()));
+        let text = check(Some(Binding::OnToolCall), ExecutionMode::Blocking, CommitPolicy::ReopenTask)
+            .map_err(|error| error.to_string());
+        let expected =
+            "binding on-tool-call cannot honour commit_policy reopen-task; it honours deny, steer or none";
         assert_eq!(text, Err(expected.to_owned()));
     }
 }

@@ -8,7 +8,8 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
 use serde_saphyr::Spanned;
 
-use super::{Binding, CommitPolicy, ExecutionMode, Protocol};
+use super::{Binding, CommitPolicy, ExecutionMode, OnFault, Protocol};
+use crate::hooks::point::Point;
 use crate::hooks::rules::wire::{RawOtherwise, RawRule};
 
 #[derive(Debug, Clone, Deserialize)]
@@ -29,7 +30,14 @@ pub struct RawManifest {
     pub otherwise: Option<Spanned<RawOtherwise>>,
     pub command: Option<Spanned<OneOrMany>>,
     pub protocol: Option<Spanned<Protocol>>,
+    /// What runs a command that is one line, where the protocol has a shell for it.
+    pub shell: Option<Spanned<String>>,
     pub env: Option<Spanned<BTreeMap<String, String>>>,
+    pub points: Option<Spanned<Vec<Point>>>,
+    pub matcher: Option<Spanned<String>>,
+    pub on_fault: Option<Spanned<OnFault>>,
+    pub guardrail: Option<Spanned<bool>>,
+    pub learner: Option<Spanned<OneOrMany>>,
     pub service: Option<Spanned<OneOrMany>>,
     pub http: Option<Spanned<RawHttp>>,
     pub wasm: Option<Spanned<de::IgnoredAny>>,

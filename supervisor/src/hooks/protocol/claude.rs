@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::strict::Object;
-use super::{Decision, Output, crash, sort, unknown_word};
+use super::{Decision, Output, crash, sort, unknown_word, unreadable};
 use crate::event::{Event, Outcome, OutcomeKind, Phase, ScriptSource};
 use crate::hooks::HookAnswer;
 use crate::hooks::command::{End, Fault, Run};
@@ -74,7 +74,7 @@ impl<'a> Input<'a> {
 /// A shell's `-c` body when it says all there is to say, anything else as argv quoted for a shell: with
 /// positional parameters, `sh -c 'eval "$1"' _ TEXT` would hide the text. Never the display form, which may be
 /// shortened.
-fn command(event: &Event) -> String {
+pub(super) fn command(event: &Event) -> String {
     if let Some(script) = &event.script
         && script.source == ScriptSource::Command
         && script.complete
@@ -97,69 +97,128 @@ pub(super) fn answer(run: &Run) -> Result<HookAnswer, Fault> {
     }
 }
 
-/// The object may decide in up to three places; the strictest counts.
+/// The object may decide in up to three places; the strictest counts. A rewrite ends it: a gate cannot change what
+/// runs, and running the original is not what was meant.
 fn object(text: &[u8]) -> Result<HookAnswer, Fault> {
-    let mut object = Object::parse(text)?;
-    let mut found: Vec<(Decision, Option<String>)> = Vec::new();
-
-    if let Some(specific) = object.take_object("hookSpecificOutput")? {
-        found.extend(specific_decision(specific)?);
+    let written = Written::parse(text, &["PreToolUse", "on-shell"], Unknown::Fault)?;
+    if written.updated_input.is_some() {
+        return Err(unreadable("wrote an \"updatedInput\", and a program's start cannot be rewritten", text));
     }
-    let reason = object.take("reason");
-    match object.take_string("decision")? {
-        Some(word) => {
-            let decision = match word.as_str() {
-                "approve" | "allow" | "none" => Decision::None,
-                "ask" => Decision::Ask,
-                "block" | "deny" => Decision::Deny,
-                other => return Err(unknown_word("decision", other)),
-            };
-            found.push((decision, text_of(reason)));
-        }
-        None if reason.is_some() => {
-            return Err(object.unreadable("wrote a \"reason\" without a \"decision\""));
-        }
-        None => {}
-    }
-    let stop_reason = object.take("stopReason");
-    if object.take_bool("continue")? == Some(false) {
-        found.push((Decision::Deny, text_of(stop_reason)));
-    }
-    // Said to the user of Claude Code; they decide nothing.
-    object.take_bool("suppressOutput")?;
-    object.take_string("systemMessage")?;
-    object.finish()?;
-
-    // `max_by_key` would take the last of equals; the first is what the author wrote for this call.
-    let strictest = found.iter().map(|(decision, _)| *decision).max().unwrap_or(Decision::None);
-    let reason =
-        found.into_iter().find(|(decision, _)| *decision == strictest).and_then(|(_, reason)| reason);
-    strictest.with_reason(reason.as_deref())
+    written.decision()
 }
 
-fn specific_decision(mut specific: Object<'_>) -> Result<Option<(Decision, Option<String>)>, Fault> {
-    match specific.take_string("hookEventName")?.as_deref() {
-        None | Some("PreToolUse" | "on-shell") => {}
-        Some(other) => return Err(unknown_word("hookEventName", other)),
-    }
-    // Told to the model by Claude Code; there is no model here.
-    specific.take_string("additionalContext")?;
-    let reason = specific.take("permissionDecisionReason");
-    let decision = match specific.take_string("permissionDecision")?.as_deref() {
-        Some("allow") => Some(Decision::None),
-        Some("ask") => Some(Decision::Ask),
-        Some("deny") => Some(Decision::Deny),
-        Some(other) => return Err(unknown_word("permissionDecision", other)),
-        None if reason.is_some() => {
-            return Err(
-                specific.unreadable("wrote a \"permissionDecisionReason\" without a \"permissionDecision\"")
-            );
+/// What to make of keys that are not in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unknown {
+    Fault,
+    Ignore,
+}
+
+/// One object, read and not yet weighed.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// Places that decide, in the order in which the first of equals counts.
+    found: Vec<(Decision, Option<String>)>,
+    pub(super) updated_input: Option<Value>,
+    pub(super) updated_output: Option<Value>,
+    pub(super) context: Option<String>,
+    pub(super) message: Option<String>,
+    /// `continue: false`, with its reason.
+    pub(super) halt: Option<Option<String>>,
+    /// Keys that were ignored.
+    pub(super) ignored: Vec<String>,
+}
+
+impl Written {
+    /// `names` are those that `hookEventName` may have.
+    pub(super) fn parse(text: &[u8], names: &[&str], unknown: Unknown) -> Result<Self, Fault> {
+        let mut object = Object::parse(text)?;
+        let mut written = Self::default();
+        if let Some(specific) = object.take_object("hookSpecificOutput")? {
+            written.specific(specific, names, unknown)?;
         }
-        None => None,
-    };
-    // `updatedInput` ends here: a gate cannot change what runs, and running the original is not what was meant.
-    specific.finish()?;
-    Ok(decision.map(|decision| (decision, text_of(reason))))
+        let reason = object.take("reason");
+        match object.take_string("decision")? {
+            Some(word) => {
+                let decision = match word.as_str() {
+                    "approve" | "allow" | "none" => Decision::None,
+                    "ask" => Decision::Ask,
+                    "block" | "deny" => Decision::Deny,
+                    other => return Err(unknown_word("decision", other)),
+                };
+                written.found.push((decision, text_of(reason)));
+            }
+            None if reason.is_some() && unknown == Unknown::Fault => {
+                return Err(object.unreadable("wrote a \"reason\" without a \"decision\""));
+            }
+            None => {}
+        }
+        let stop_reason = object.take("stopReason");
+        if object.take_bool("continue")? == Some(false) {
+            written.halt = Some(text_of(stop_reason));
+        }
+        // There is no transcript here that a hook's output could be kept out of.
+        object.take_bool("suppressOutput")?;
+        written.message = object.take_string("systemMessage")?;
+        written.end(object, unknown)?;
+        Ok(written)
+    }
+
+    fn specific(&mut self, mut specific: Object<'_>, names: &[&str], unknown: Unknown) -> Result<(), Fault> {
+        match specific.take_string("hookEventName")? {
+            Some(other) if !names.contains(&other.as_str()) => {
+                return Err(unknown_word("hookEventName", &other));
+            }
+            None | Some(_) => {}
+        }
+        self.context = specific.take_string("additionalContext")?;
+        let reason = specific.take("permissionDecisionReason");
+        let decision = match specific.take_string("permissionDecision")?.as_deref() {
+            Some("allow") => Some(Decision::None),
+            Some("ask") => Some(Decision::Ask),
+            Some("deny") => Some(Decision::Deny),
+            Some(other) => return Err(unknown_word("permissionDecision", other)),
+            None if reason.is_some() && unknown == Unknown::Fault => {
+                return Err(specific
+                    .unreadable("wrote a \"permissionDecisionReason\" without a \"permissionDecision\""));
+            }
+            None => None,
+        };
+        self.found.extend(decision.map(|decision| (decision, text_of(reason))));
+        self.updated_input = specific.take("updatedInput");
+        if unknown == Unknown::Ignore {
+            let of_any = specific.take("updatedToolOutput");
+            self.updated_output = specific.take("updatedMCPToolOutput").or(of_any);
+        }
+        self.end(specific, unknown)
+    }
+
+    fn end(&mut self, object: Object<'_>, unknown: Unknown) -> Result<(), Fault> {
+        match unknown {
+            Unknown::Fault => object.finish(),
+            Unknown::Ignore => {
+                self.ignored.extend(object.rest().into_iter().map(|(key, _)| key));
+                Ok(())
+            }
+        }
+    }
+
+    /// The strictest of all places, and the reason that was given for it.
+    pub(super) fn decision(&self) -> Result<HookAnswer, Fault> {
+        let halt = self.halt.iter().map(|reason| (Decision::Deny, reason.clone()));
+        let found: Vec<_> = self.found.iter().cloned().chain(halt).collect();
+        // `max_by_key` would take the last of equals; the first is what the author wrote for this call.
+        let strictest = found.iter().map(|(decision, _)| *decision).max().unwrap_or(Decision::None);
+        let reason =
+            found.into_iter().find(|(decision, _)| *decision == strictest).and_then(|(_, reason)| reason);
+        strictest.with_reason(reason.as_deref())
+    }
+
+    /// The reason of a block, where nothing else can be decided.
+    pub(super) fn block(&self) -> Option<Option<&str>> {
+        let block = self.found.iter().find(|(decision, _)| *decision == Decision::Deny);
+        block.map(|(_, reason)| reason.as_deref())
+    }
 }
 
 /// A reason that is not a string counts as none given.

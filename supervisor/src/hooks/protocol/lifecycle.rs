@@ -1,14 +1,14 @@
 //! Lifecycle events: what a hook is told about them, and the one arm that its answer may use. Another arm is a
 //! fault, and nothing of such an answer counts.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::strict::Object;
-use super::{Decision, claude, crash, exit_code, reason, trim, unknown_word, unreadable};
-use crate::event::Phase;
+use super::{Decision, crash, exit_code, hook_runner, reason, trim, turn, unknown_word, unreadable};
 use crate::event::lifecycle::LifecycleEvent;
 use crate::hooks::command::{End, Fault, Run};
 use crate::hooks::manifest::{CommitPolicy, Protocol};
+use crate::hooks::point::Point;
 use crate::hooks::{Defect, HookAnswer};
 
 /// Longest piece of context, in characters.
@@ -20,6 +20,7 @@ const ARMS: &[(CommitPolicy, &[&str])] = &[
     (CommitPolicy::SeedContext, &["messages"]),
     (CommitPolicy::ReplaceContext, &["messages", "abort", "instructions"]),
     (CommitPolicy::ReopenTask, &["reopen"]),
+    (CommitPolicy::Steer, &["block", "prompt", "output", "is_error"]),
 ];
 
 /// What a hook's answer to a lifecycle event says.
@@ -37,6 +38,13 @@ pub struct Said {
     pub instructions: Option<String>,
     /// reopen-task: what to tell the agent.
     pub reopen: Option<String>,
+    /// steer: against what happens here, and why.
+    pub block: Option<String>,
+    /// steer: the prompt, rewritten.
+    pub prompt: Option<String>,
+    /// steer: the tool's result, rewritten, and whether it counts as an error.
+    pub output: Option<Value>,
+    pub is_error: Option<bool>,
     /// write-manifests.
     pub manifests: Vec<StagedManifest>,
     /// For the agent.
@@ -56,6 +64,10 @@ impl Default for Said {
             abort: false,
             instructions: None,
             reopen: None,
+            block: None,
+            prompt: None,
+            output: None,
+            is_error: None,
             manifests: Vec::new(),
             context: Vec::new(),
             notes: Vec::new(),
@@ -81,7 +93,8 @@ pub struct StagedManifest {
 pub fn lifecycle_payload(protocol: Protocol, event: &LifecycleEvent) -> Result<Vec<u8>, Fault> {
     let json = match protocol {
         Protocol::Native | Protocol::ExitCode => serde_json::to_vec(event),
-        Protocol::Claude => serde_json::to_vec(&claude_input(event)),
+        Protocol::Claude => serde_json::to_vec(&turn::input(event)),
+        Protocol::HookRunner => serde_json::to_vec(&hook_runner::input(event)),
     };
     let mut json = json.map_err(|error| {
         Fault::new(Defect::Internal, format!("the event could not be written as JSON: {error}"))
@@ -90,57 +103,29 @@ pub fn lifecycle_payload(protocol: Protocol, event: &LifecycleEvent) -> Result<V
     Ok(json)
 }
 
-/// In the words of Claude Code, as far as it has some for the event.
-fn claude_input(event: &LifecycleEvent) -> Value {
-    let payload = &event.payload;
-    let name = match (event.event.as_str(), event.phase) {
-        ("on-tool-call", Phase::Before) => "PreToolUse",
-        ("on-tool-call", Phase::After) => "PostToolUse",
-        ("on-session-start", _) => "SessionStart",
-        ("on-session-end", _) => "SessionEnd",
-        ("on-task-start", _) => "UserPromptSubmit",
-        ("on-task-end", _) => "Stop",
-        ("on-compaction", Phase::Before) => "PreCompact",
-        ("on-compaction", Phase::After) => "PostCompact",
-        (other, _) => other,
-    };
-    let mut input = json!({
-        "session_id": event.session_id,
-        "transcript_path": "",
-        "cwd": payload.cwd.as_deref().unwrap_or_default(),
-        "hook_event_name": name,
-        "permission_mode": "default",
-        "shellgate": event,
-    });
-    let parts = [
-        ("tool_name", payload.tool_name.as_ref().map(|text| json!(text))),
-        ("tool_use_id", payload.tool_use_id.as_ref().map(|text| json!(text))),
-        ("tool_input", payload.input.clone()),
-        ("tool_response", payload.output.clone()),
-        ("prompt", payload.prompt.as_ref().map(|text| json!(text))),
-        ("trigger", payload.trigger.as_ref().map(|text| json!(text))),
-        ("custom_instructions", payload.instructions.as_ref().map(|text| json!(text))),
-        ("stop_hook_active", payload.reopened.map(|times| json!(times > 0))),
-    ];
-    for (key, value) in parts {
-        if let Some(value) = value {
-            input[key] = value;
-        }
-    }
-    input
-}
-
 /// Reads the answer of a hook whose commit policy is `arm`.
-pub fn lifecycle_answer(protocol: Protocol, arm: CommitPolicy, run: &Run) -> Result<Said, Fault> {
+pub fn lifecycle_answer(
+    protocol: Protocol,
+    arm: CommitPolicy,
+    point: Option<Point>,
+    run: &Run,
+) -> Result<Said, Fault> {
+    let placed = || {
+        point.ok_or_else(|| Fault::new(Defect::WrongArm, format!("protocol {protocol} has no word for this event")))
+    };
     let said = match (protocol, arm) {
         // What it prints is discarded.
         (_, CommitPolicy::None) if run.end == End::Exit(0) => Ok(Said::default()),
         (_, CommitPolicy::None) => Err(crash(run.end)),
         (Protocol::Native, _) => native(arm, run),
-        // Their words for anything but a decision are not read here; `updatedInput` is a fault.
-        (Protocol::Claude, CommitPolicy::Deny) => claude::answer(run).map(Said::from),
         (Protocol::ExitCode, CommitPolicy::Deny) => exit_code::answer(run).map(Said::from),
-        (Protocol::Claude | Protocol::ExitCode, _) => {
+        (Protocol::Claude, CommitPolicy::Deny | CommitPolicy::Steer) => {
+            placed().and_then(|point| turn::answer(point, run))
+        }
+        (Protocol::HookRunner, CommitPolicy::Deny | CommitPolicy::Steer) => {
+            placed().and_then(|point| hook_runner::answer(point, run))
+        }
+        (Protocol::Claude | Protocol::ExitCode | Protocol::HookRunner, _) => {
             Err(Fault::new(Defect::WrongArm, format!("protocol {protocol} has no words for {arm}")))
         }
     };
@@ -176,6 +161,10 @@ pub(super) fn said(arm: CommitPolicy, mut object: Object<'_>, text: &[u8]) -> Re
     said.abort = object.take_bool("abort")?.unwrap_or(false);
     said.instructions = object.take_string("instructions")?;
     said.reopen = spoken(&mut object, "reopen")?;
+    said.block = spoken(&mut object, "block")?;
+    said.prompt = object.take_string("prompt")?;
+    said.output = object.take("output");
+    said.is_error = object.take_bool("is_error")?;
     said.manifests = manifests(&mut object)?;
     said.context = object.take_texts("context")?.iter().map(|text| bounded(text)).collect();
     said.notes = object.take_texts("notes")?.iter().filter_map(|text| reason::clean(text)).collect();
@@ -234,7 +223,8 @@ fn manifests(object: &mut Object<'_>) -> Result<Vec<StagedManifest>, Fault> {
         .collect()
 }
 
-fn bounded(text: &str) -> String {
+/// A piece of context, cut to what one may be.
+pub(super) fn bounded(text: &str) -> String {
     let mut kept: String = text.chars().take(CONTEXT_LIMIT).collect();
     if kept.len() < text.len() {
         kept.push('…');
