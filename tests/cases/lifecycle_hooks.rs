@@ -12,7 +12,7 @@ fn submit(hooks: &[Value], events: &[(&str, Value)]) -> (Ran, Vec<Value>) {
     submit_to(Gate::with_hooks(&all), events)
 }
 
-fn submit_to(gate: Gate, events: &[(&str, Value)]) -> (Ran, Vec<Value>) {
+pub(crate) fn submit_to(gate: Gate, events: &[(&str, Value)]) -> (Ran, Vec<Value>) {
     let mut line = String::new();
     let mut gate = gate;
     for (at, (words, payload)) in events.iter().enumerate() {
@@ -25,16 +25,16 @@ fn submit_to(gate: Gate, events: &[(&str, Value)]) -> (Ran, Vec<Value>) {
     (ran, answers)
 }
 
-fn call(command: &str) -> Value {
+pub(crate) fn call(command: &str) -> Value {
     json!({"tool_name": "Bash", "tool_use_id": command, "input": {"command": command}})
 }
 
-fn of_kind<'a>(ran: &'a Ran, kind: &str) -> Vec<&'a Value> {
+pub(crate) fn of_kind<'a>(ran: &'a Ran, kind: &str) -> Vec<&'a Value> {
     ran.records.iter().filter(|record| record["record"] == kind).collect()
 }
 
 /// What `cat >>{work}/told` was told.
-fn told(ran: &Ran) -> Vec<Value> {
+pub(crate) fn told(ran: &Ran) -> Vec<Value> {
     let text = fs::read_to_string(ran.work.join("told")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
 }

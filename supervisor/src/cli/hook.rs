@@ -45,7 +45,12 @@ fn describe(config: &Config) -> String {
         );
     }
     let policies = config.hooks.iter().filter(|hook| hook.judges_shell()).count();
-    let _ = writeln!(text, "{} hooks, {policies} of them decide on commands", config.hooks.len());
+    let tools = config.hooks.iter().filter(|hook| hook.judges_tools()).count();
+    let _ = writeln!(
+        text,
+        "{} hooks, {policies} of them decide on commands, {tools} on tool calls",
+        config.hooks.len()
+    );
     for warning in &config.warnings {
         let _ = writeln!(text, "warning: {warning}");
     }
@@ -63,7 +68,7 @@ mod tests {
         let text = describe(&Config::preset("strict").unwrap());
         assert!(text.starts_with("preset:strict: valid\n"), "{text}");
         assert!(text.contains("policy   on-shell, blocking, commit_policy deny, timeout 10s"), "{text}");
-        assert!(text.contains("1 hooks, 1 of them decide on commands"), "{text}");
+        assert!(text.contains("2 hooks, 1 of them decide on commands, 1 on tool calls"), "{text}");
     }
 
     #[test]

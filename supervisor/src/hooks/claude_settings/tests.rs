@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::import_for;
 use crate::hooks::gate::Gate;
-use crate::hooks::manifest::{CommitPolicy, Manifest};
+use crate::hooks::manifest::{Binding, CommitPolicy, Manifest, check};
 use crate::hooks::{Defect, Verdict, sample};
 
 type Imported = Result<(Vec<Manifest>, Vec<String>), String>;
@@ -43,10 +43,19 @@ fn pre_tool_use_becomes_policy_and_post_tool_use_an_observer() {
     .unwrap();
     let rows: Vec<_> =
         hooks.iter().map(|hook| (hook.name.as_str(), hook.commit_policy, hook.timeout)).collect();
-    assert_eq!(rows.len(), 3);
-    assert!(rows.contains(&("claude-PreToolUse-1", CommitPolicy::Deny, Duration::from_mins(1))));
-    assert!(rows.contains(&("claude-PreToolUse-2", CommitPolicy::Deny, Duration::from_millis(2500))));
-    assert!(rows.contains(&("claude-PostToolUse-1", CommitPolicy::None, Duration::from_mins(1))));
+    let (ten_minutes, soon) = (Duration::from_mins(10), Duration::from_millis(2500));
+    let expected = [
+        ("claude-PreToolUse-1", CommitPolicy::Deny, ten_minutes),
+        ("claude-PreToolUse-1-call", CommitPolicy::Deny, ten_minutes),
+        ("claude-PreToolUse-2", CommitPolicy::Deny, soon),
+        ("claude-PreToolUse-2-call", CommitPolicy::Deny, soon),
+        ("claude-PostToolUse-1", CommitPolicy::None, ten_minutes),
+        ("claude-PostToolUse-1-call", CommitPolicy::Steer, ten_minutes),
+    ];
+    assert_eq!(rows.len(), expected.len());
+    assert!(expected.iter().all(|row| rows.contains(row)), "{rows:?}");
+    let programs = hooks.iter().filter(|hook| hook.binding == Some(Binding::OnShell)).count();
+    assert_eq!(programs, 3, "each is heard about programs and about calls");
     assert!(warnings.is_empty(), "{warnings:?}");
 }
 
@@ -54,18 +63,38 @@ fn pre_tool_use_becomes_policy_and_post_tool_use_an_observer() {
 fn a_matcher_that_may_mean_bash_is_taken() {
     for matcher in ["", "*", "Bash", "Edit|Bash", "Bash, Edit", ".*", "^Bash$", "Ba.h", "^Ba", "(Bash|Edit)"]
     {
-        assert_eq!(settings(&pre(matcher, &command("x"))).unwrap().0.len(), 1, "{matcher}");
+        let hooks = settings(&pre(matcher, &command("x"))).unwrap().0;
+        assert_eq!(hooks.iter().filter(|hook| hook.judges_shell()).count(), 1, "{matcher}");
     }
     for matcher in ["Edit", "BashOutput", "bash", "mcp__.*", "^Edit$"] {
         let (hooks, warnings) = settings(&pre(matcher, &command("x"))).unwrap();
-        assert!(
-            hooks.is_empty()
-                && warnings[0].contains("not about Bash")
-                && warnings[1].contains("nothing in this file can refuse"),
-            "{matcher} {warnings:?}"
-        );
+        assert_eq!(hooks.iter().filter(|hook| hook.judges_shell()).count(), 0, "{matcher}");
+        assert_eq!(hooks.iter().filter(|hook| hook.judges_tools()).count(), 1, "{matcher}");
+        assert!(warnings[0].contains("nothing in this file can refuse a program"), "{matcher} {warnings:?}");
     }
     assert!(settings(&pre("Ba(", &command("x"))).unwrap_err().contains("hooks.PreToolUse[0].matcher: "));
+}
+
+#[test]
+fn every_event_of_such_a_file_has_its_binding_and_its_policy() {
+    let hook = json!([{"matcher": "x", "hooks": [command("y")]}]);
+    for (event, binding, policy) in [
+        ("SessionStart", Binding::OnSessionStart, CommitPolicy::Steer),
+        ("UserPromptSubmit", Binding::OnTaskStart, CommitPolicy::Steer),
+        ("PreToolUse", Binding::OnToolCall, CommitPolicy::Deny),
+        ("PostToolUse", Binding::OnToolCall, CommitPolicy::Steer),
+        ("PreCompact", Binding::OnCompaction, CommitPolicy::Steer),
+        ("Stop", Binding::OnTaskEnd, CommitPolicy::Steer),
+        ("SubagentStop", Binding::OnTaskEnd, CommitPolicy::Steer),
+        ("SessionEnd", Binding::OnSessionEnd, CommitPolicy::None),
+    ] {
+        let (hooks, _) = settings(&json!({event: hook})).unwrap();
+        let [hook] = hooks.as_slice() else { panic!("{event}: {hooks:?}") };
+        assert_eq!((hook.binding, hook.commit_policy), (Some(binding), policy), "{event}");
+        assert_eq!(hook.terms.points.iter().map(ToString::to_string).collect::<Vec<_>>(), [event]);
+        // What this makes of a binding and a policy must be what a manifest could have said.
+        check(hook.binding, hook.execution_mode, hook.commit_policy).unwrap();
+    }
 }
 
 #[test]
@@ -92,16 +121,21 @@ fn an_imported_hook_runs_in_the_project_and_decides() {
 #[test]
 fn what_cannot_be_loaded_is_named() {
     let (hooks, warnings) = settings(&json!({
-        "Stop": [{"hooks": [command("x")]}],
+        "Notification": [{"hooks": [command("x")]}],
+        "Stop": [{"hooks": [{"type": "agent", "prompt": "?"}]}],
         "PreToolUze": [{"hooks": [command("x")]}],
         "PostToolUse": [{"hooks": [{"type": "prompt", "prompt": "?"}]}],
         "PreToolUse": [{"hooks": [{"type": "command", "command": "x", "async": true},
                                   {"type": "command", "command": "y", "if": "Bash(rm *)"}]}],
     }))
     .unwrap();
-    assert_eq!(hooks.iter().map(|hook| hook.name.as_str()).collect::<Vec<_>>(), ["claude-PreToolUse-2"]);
+    assert_eq!(
+        hooks.iter().map(|hook| hook.name.as_str()).collect::<Vec<_>>(),
+        ["claude-PreToolUse-2", "claude-PreToolUse-2-call"]
+    );
     for expected in [
-        "FILE: hooks.Stop: there is no such event here",
+        "FILE: hooks.Notification: there is no such event here",
+        "FILE: hooks.Stop[0].hooks[0]: hooks of type \"agent\"",
         "FILE: hooks.PreToolUze: there is no such event here",
         "FILE: hooks.PostToolUse[0].hooks[0]: hooks of type \"prompt\"",
         "FILE: hooks.PreToolUse[0].hooks[0]: an async hook decides nothing",

@@ -105,7 +105,7 @@ fn a_tool_call_passes_on_a_clean_none_from_every_policy_hook_only() {
 }
 
 #[test]
-fn other_protocols_decide_on_tool_calls_and_rewrite_nothing() {
+fn other_protocols_decide_on_tool_calls_as_strictly() {
     let hook = |protocol: Protocol, line: &str| Manifest {
         binding: Some(Binding::OnToolCall),
         ..sample::policy("guard", sample::sh(line, protocol))
@@ -117,7 +117,9 @@ fn other_protocols_decide_on_tool_calls_and_rewrite_nothing() {
     assert_eq!(refused(&claude("echo no >&2; exit 2")).reason, "no");
     let rewrites =
         r#"echo '{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"command":"x"}}}'"#;
-    assert_eq!(refused(&claude(rewrites)).defect, Some(Defect::Unreadable));
+    assert_eq!(claude(rewrites).input, Some(json!({"command": "x"})));
+    let other_type = r#"echo '{"hookSpecificOutput":{"updatedInput":"x"}}'"#;
+    assert_eq!(refused(&claude(other_type)).defect, Some(Defect::Unreadable));
     assert_eq!(refused(&claude("exit 1")).defect, Some(Defect::Crash));
     let plain = |line: &str| judge(&[hook(Protocol::ExitCode, line)]);
     assert_eq!(plain("exit 0").verdict, Verdict::None);
