@@ -72,6 +72,8 @@ pub(super) fn read(hook: &Map<String, Value>, place: &Place<'_>) -> Result<Entry
     for key in hook.keys() {
         match key.as_str() {
             "type" | "command" | "timeout" | "statusMessage" | "description" | "async" => {}
+            // A hook in the background that may speak up later; here it is one in the background.
+            "asyncRewake" | "rewakeMessage" | "rewakeSummary" => {}
             "if" => entry.warn(at, "\"if\" is not evaluated: the hook is asked every time"),
             "once" => entry.warn(at, "\"once\" is not honoured: the hook is asked every time"),
             "shell" if hook[key] == "bash" || hook[key] == "sh" => {}
@@ -81,7 +83,8 @@ pub(super) fn read(hook: &Map<String, Value>, place: &Place<'_>) -> Result<Entry
             _ => entry.warn(at, &format!("the key {key:?} is unknown and has no effect")),
         }
     }
-    let in_background = hook.get("async").is_some_and(|value| *value != Value::Bool(false));
+    let set = |key: &str| hook.get(key).is_some_and(|value| *value != Value::Bool(false));
+    let in_background = set("async") || set("asyncRewake");
     if in_background && place.decides() {
         // There it cannot refuse either: its answer comes when the tool is already running.
         entry.warn(at, "an async hook decides nothing; it is not loaded");
@@ -163,10 +166,15 @@ fn environment(place: &Place<'_>) -> Result<BTreeMap<String, String>, Problem> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     // A plugin keeps the file in its folder `hooks`.
     let root = if folder.ends_with("hooks") { folder.parent().unwrap_or(folder) } else { folder };
-    Ok(BTreeMap::from([
+    let mut env = BTreeMap::from([
         ("CLAUDE_PROJECT_DIR".to_owned(), text(place.project, "project directory")?),
         ("CLAUDE_PLUGIN_ROOT".to_owned(), text(root, "folder of the file")?),
-    ]))
+    ]);
+    if place.point == Point::SessionStart {
+        // Variables for later commands are written there; what the tree's environment is, is not a hook's to say.
+        env.insert("CLAUDE_ENV_FILE".to_owned(), "/dev/null".to_owned());
+    }
+    Ok(env)
 }
 
 fn belongs_to_project(command: &str) -> bool {

@@ -133,6 +133,9 @@ impl Written {
     /// `names` are those that `hookEventName` may have.
     pub(super) fn parse(text: &[u8], names: &[&str], unknown: Unknown) -> Result<Self, Fault> {
         let mut object = Object::parse(text)?;
+        if unknown == Unknown::Ignore {
+            object.drop_nulls();
+        }
         let mut written = Self::default();
         if let Some(specific) = object.take_object("hookSpecificOutput")? {
             written.specific(specific, names, unknown)?;
@@ -160,6 +163,12 @@ impl Written {
         // There is no transcript here that a hook's output could be kept out of.
         object.take_bool("suppressOutput")?;
         written.message = object.take_string("systemMessage")?;
+        // Some write the reason there and nowhere else.
+        for (_, reason) in &mut written.found {
+            if reason.is_none() {
+                reason.clone_from(&written.message);
+            }
+        }
         written.end(object, unknown)?;
         Ok(written)
     }

@@ -40,6 +40,11 @@ impl<'a> Object<'a> {
         self.map.remove(key)
     }
 
+    /// A null is as good as an absent key.
+    pub(super) fn drop_nulls(&mut self) {
+        self.map.retain(|_, value| !value.is_null());
+    }
+
     pub(super) fn has(&self, key: &str) -> bool {
         self.map.contains_key(key)
     }
