@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use shellgate_tests::{Finished, Gate, need};
+use shellgate_tests::{Finished, Gate, need, shellgate};
 
 /// Under the preset, in the case's folder, which counts as the project.
 fn under(preset: &str, gate: &Gate, words: &[&str]) -> Finished {
@@ -189,4 +189,15 @@ fn each<'a>(preset: &str, gate: &Gate, lines: &[&'a str]) -> Vec<(&'a str, Strin
     let told: Vec<String> = stderr.split("@@@\n").skip(1).map(str::to_owned).collect();
     assert_eq!(told.len(), lines.len(), "{stderr}");
     lines.iter().copied().zip(told).collect()
+}
+
+#[test]
+fn a_preset_alone_judges_tool_calls() {
+    let event = |input: &str| {
+        let call = format!(r#"{{"tool_name":"Write","input":{{"file_path":"{input}","content":"x"}}}}"#);
+        format!("echo '{call}' | {} event on-tool-call --json - >/dev/null; echo $?", shellgate().display())
+    };
+    let script = ["src/x", "/etc/x", "shellgate.yaml"].map(event).join("\n");
+    let done = under("dev", &Gate::open(), &["bash", "-c", &script]);
+    assert_eq!(done.stdout(), "0\n126\n126\n", "{}", done.stderr());
 }

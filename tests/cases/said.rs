@@ -6,7 +6,7 @@ use shellgate_tests::{Gate, Ran, passes};
 use super::lifecycle_hooks::submit_to;
 
 /// Prints `data.NAME` of its event, or ends as `{"exit","out","err"}` there says; else its second argument.
-const SAYS: &str = "import json, sys\n\
+pub(crate) const SAYS: &str = "import json, sys\n\
     event = json.load(sys.stdin)\n\
     event = event.get('shellgate', event)\n\
     said = (event.get('data') or {}).get(sys.argv[1])\n\

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use crate::cli::{ConfigArgs, print, say};
 use crate::config::Config;
+use crate::hooks::manifest::CommitPolicy;
 
 #[derive(Debug, clap::Subcommand)]
 pub enum HookVerb {
@@ -37,7 +38,11 @@ fn describe(config: &Config) -> String {
     // Writing to a String cannot fail.
     for hook in &config.hooks {
         let binding = hook.binding.map_or("every session event".to_owned(), |binding| binding.to_string());
-        let role = if hook.is_policy() { "policy" } else { "observer" };
+        let role = match hook.commit_policy {
+            CommitPolicy::Deny => "policy",
+            CommitPolicy::Steer => "steering",
+            _ => "observer",
+        };
         let _ = writeln!(
             text,
             "  {:<16} {role:<8} {binding}, {}, commit_policy {}, timeout {:?}\n  {:<16} {}",

@@ -1,7 +1,8 @@
 //! What the presets say about real command lines, as a table a reader can argue with.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 use super::*;
-use crate::event::Interpreter;
+use crate::event::lifecycle::{LifecycleEvent, Payload};
+use crate::event::{Interpreter, Phase};
 use crate::hooks::HookAnswer;
 use crate::hooks::manifest::Runner;
 use crate::hooks::rules::example_event;
@@ -220,4 +221,71 @@ fn strict_lets_read_and_nothing_else() {
             ("deny", "curl https://example.org"),
         ],
     );
+}
+
+/// What the preset's second hook says about a tool call in `/home/user/project`.
+fn tool(preset: &Config, call: &str) -> &'static str {
+    let Runner::ToolRules(set) = &preset.hooks[1].runner else { panic!("presets judge tool calls too") };
+    let call: serde_json::Value = serde_json::from_str(call).unwrap();
+    let payload = Payload {
+        tool_name: call["tool_name"].as_str().map(str::to_owned),
+        input: Some(call["input"].clone()),
+        cwd: Some("/home/user/project".to_owned()),
+        ..Payload::default()
+    };
+    let event = LifecycleEvent {
+        event: "on-tool-call".into(),
+        phase: Phase::Before,
+        schema: 1,
+        session_id: "s".into(),
+        seq: 1,
+        time: String::new(),
+        payload,
+    };
+    match set.judge(&event) {
+        HookAnswer::None => "none",
+        HookAnswer::Deny { .. } => "deny",
+        HookAnswer::Ask { .. } => "ask",
+        HookAnswer::Fault { .. } => "fault",
+    }
+}
+
+#[test]
+fn the_presets_judge_tool_calls_in_their_spirit() {
+    let (dev, strict) = (Config::preset("dev").unwrap(), Config::preset("strict").unwrap());
+    let mut wrong = Vec::new();
+    for (in_dev, in_strict, call) in [
+        ("none", "none", r#"{"tool_name":"Bash","input":{"command":"rm -rf /"}}"#),
+        ("none", "none", r#"{"tool_name":"Read","input":{"file_path":"src/main.rs"}}"#),
+        ("none", "none", r#"{"tool_name":"Read","input":{"file_path":"/home/user/project/x","limit":20}}"#),
+        ("none", "deny", r#"{"tool_name":"Read","input":{"file_path":"/usr/include/stdio.h"}}"#),
+        ("deny", "deny", r#"{"tool_name":"Read","input":{"file_path":"/home/user/.ssh/id_rsa"}}"#),
+        ("deny", "deny", r#"{"tool_name":"mcp__fs__get","input":{"path":"/home/user/.aws/credentials"}}"#),
+        ("deny", "deny", r#"{"tool_name":"Read","input":{"file_path":"/proc/self/environ"}}"#),
+        ("none", "none", r#"{"tool_name":"Grep","input":{"pattern":"TODO","path":"src"}}"#),
+        ("none", "none", r#"{"tool_name":"Glob","input":{"pattern":"**/*.rs"}}"#),
+        ("none", "deny", r#"{"tool_name":"Glob","input":{"pattern":"../**/*.rs"}}"#),
+        ("none", "deny", r#"{"tool_name":"Write","input":{"file_path":"src/main.rs","content":"x"}}"#),
+        ("none", "deny", r#"{"tool_name":"Write","input":{"file_path":"/tmp/x","content":"x"}}"#),
+        ("deny", "deny", r#"{"tool_name":"Write","input":{"file_path":"/home/user/.bashrc","content":"x"}}"#),
+        ("deny", "deny", r#"{"tool_name":"Edit","input":{"file_path":"src/../../other/x"}}"#),
+        ("deny", "deny", r#"{"tool_name":"NotebookEdit","input":{"notebook_path":"/etc/x.ipynb"}}"#),
+        ("deny", "deny", r#"{"tool_name":"Write","input":{"file_path":"shellgate.yaml","content":"x"}}"#),
+        ("none", "none", r#"{"tool_name":"Read","input":{"file_path":"shellgate.yaml"}}"#),
+        ("none", "none", r#"{"tool_name":"TodoWrite","input":{"todos":[]}}"#),
+        ("none", "deny", r#"{"tool_name":"WebFetch","input":{"url":"https://example.org"}}"#),
+        ("none", "deny", r#"{"tool_name":"Task","input":{"prompt":"look"}}"#),
+        ("none", "deny", r#"{"tool_name":"mcp__x__y","input":{}}"#),
+        // What cannot be judged refuses.
+        ("fault", "fault", r#"{"tool_name":"Read","input":{"file_path":7}}"#),
+        ("fault", "fault", r#"{"tool_name":"Read","input":null}"#),
+    ] {
+        for (preset, expected, config) in [("dev", in_dev, &dev), ("strict", in_strict, &strict)] {
+            let found = tool(config, call);
+            if found != expected {
+                wrong.push(format!("{preset}: {call}: {found}, not {expected}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

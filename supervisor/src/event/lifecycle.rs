@@ -85,7 +85,7 @@ pub struct Payload {
     /// Tokens and the like, as the runtime counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Value>,
-    /// on-task-end: why the loop ended.
+    /// on-task-end: why the loop ended. on-session-end: `other`, set by shellgate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// on-task-end: how often the task has been reopened so far. Set by shellgate.

@@ -121,7 +121,8 @@ impl Session {
 
     /// on-session-end. Whoever does not wait for it has the hooks told all the same.
     pub(super) fn end(&self, waits: bool) {
-        self.tell(Binding::OnSessionEnd, Payload::default(), &|| waits);
+        let payload = Payload { reason: Some("other".to_owned()), ..Payload::default() };
+        self.tell(Binding::OnSessionEnd, payload, &|| waits);
     }
 
     /// An event of our own that commits nothing; a session whose hooks do not listen to it has no record of it.
