@@ -14,7 +14,8 @@ use crate::enrich::{self, Subject, commands};
 use crate::event::{Event, Script, ScriptSource};
 use crate::hooks::HookAnswer;
 use crate::hooks::command::{End, Run};
-use crate::hooks::manifest::Protocol;
+use crate::hooks::manifest::{CommitPolicy, Protocol};
+use crate::hooks::point::Point;
 use crate::hooks::protocol;
 use crate::launch::filter;
 use crate::notify::RawCall;
@@ -80,7 +81,18 @@ pub fn protocols(data: &[u8]) {
         _ => End::Signal(9),
     };
     let run = Run { end, stdout: stdout.to_vec(), stdout_open: how & 4 != 0, stderr: stdout.to_vec() };
-    for protocol in [Protocol::Native, Protocol::Claude, Protocol::ExitCode] {
+    for protocol in [Protocol::Claude, Protocol::HookRunner] {
+        for point in Point::ALL {
+            let decides = point == Point::PreToolUse;
+            let arm = if decides { CommitPolicy::Deny } else { CommitPolicy::Steer };
+            let Ok(said) = protocol::lifecycle_answer(protocol, arm, Some(point), &run) else { continue };
+            assert!(!decides || said.answer != HookAnswer::None || end == End::Exit(0), "{protocol:?}");
+            assert!(said.input.is_none() || said.answer == HookAnswer::None, "{protocol:?}");
+            let texts = said.block.iter().chain(&said.halt).chain(&said.notes);
+            assert!(texts.into_iter().all(|text| !text.trim().is_empty()), "{protocol:?} {point}");
+        }
+    }
+    for protocol in [Protocol::Native, Protocol::Claude, Protocol::ExitCode, Protocol::HookRunner] {
         match protocol::answer(protocol, &run) {
             HookAnswer::None => {
                 assert_eq!(end, End::Exit(0), "{protocol:?}");

@@ -134,7 +134,9 @@ impl Observers {
     /// deadline: one with a long queue is told later.
     pub fn tell_lifecycle(&self, binding: Binding, event: &Arc<LifecycleEvent>, wanted: &dyn Fn() -> bool) {
         let mut awaited = Vec::new();
-        for (lane, watch) in self.watching(|watch| watch.is_for(binding, event.phase) && watch.terms.attends(event)) {
+        for (lane, watch) in
+            self.watching(|watch| watch.is_for(binding, event.phase) && watch.terms.attends(event))
+        {
             let ticket = lane.push(Told::Lifecycle(Arc::clone(event)));
             if watch.blocking
                 && let Some(ticket) = ticket

@@ -87,7 +87,14 @@ fn table(rows: &[(&str, Value, Value)]) -> Ran {
 #[test]
 fn every_event_hands_its_command_the_fields_it_has_there() {
     let names = [
-        "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PreCompact", "Stop", "SubagentStop", "SessionEnd",
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PreCompact",
+        "Stop",
+        "SubagentStop",
+        "SessionEnd",
     ];
     let mut all = Map::new();
     for name in names {
@@ -133,8 +140,14 @@ fn every_event_hands_its_command_the_fields_it_has_there() {
     assert!(told[2].get("tool_response").is_none());
     tool(&told[3]);
     assert_eq!(told[3]["tool_response"], "done");
-    assert_eq!((&told[4]["trigger"], &told[4]["custom_instructions"]), (&json!("auto"), &json!("keep names")));
-    assert_eq!((&told[5]["stop_hook_active"], &told[5]["last_assistant_message"]), (&json!(false), &json!("last words")));
+    assert_eq!(
+        (&told[4]["trigger"], &told[4]["custom_instructions"]),
+        (&json!("auto"), &json!("keep names"))
+    );
+    assert_eq!(
+        (&told[5]["stop_hook_active"], &told[5]["last_assistant_message"]),
+        (&json!(false), &json!("last words"))
+    );
     assert_eq!((&told[6]["stop_hook_active"], &told[6]["agent_type"]), (&json!(false), &json!("explorer")));
     assert_eq!(told[7]["reason"], "other");
 }
@@ -147,15 +160,27 @@ fn exit_codes_and_plain_text_do_at_each_event_what_they_do_there() {
     let broken = || json!({"exit": 1, "err": "oops"});
     let nothing = json!({"verdict": null, "reopen": null, "context": null, "prompt": null, "output": null, "halt": null});
     let ran = table(&[
-        ("UserPromptSubmit", no(), json!({"verdict": "deny", "reason": "no", "hook": "claude-UserPromptSubmit-1", "defect": null})),
-        ("UserPromptSubmit", text(), json!({"context": ["hook \"claude-UserPromptSubmit-1\": the branch is main"], "verdict": null})),
+        (
+            "UserPromptSubmit",
+            no(),
+            json!({"verdict": "deny", "reason": "no", "hook": "claude-UserPromptSubmit-1", "defect": null}),
+        ),
+        (
+            "UserPromptSubmit",
+            text(),
+            json!({"context": ["hook \"claude-UserPromptSubmit-1\": the branch is main"], "verdict": null}),
+        ),
         ("UserPromptSubmit", broken(), nothing.clone()),
         ("PreToolUse", no(), json!({"verdict": "deny", "reason": "no", "hook": "claude-PreToolUse-1-call"})),
         ("PreToolUse", text(), json!({"verdict": "none", "context": null})),
         // Elsewhere an error that blocks nothing; a policy that cannot answer refuses here.
         ("PreToolUse", broken(), json!({"verdict": "deny", "defect": "crash"})),
         ("PreToolUse", json!({"exit": 2}), json!({"verdict": "deny", "defect": "empty_reason"})),
-        ("PostToolUse", no(), json!({"verdict": null, "context": ["hook \"claude-PostToolUse-1-call\": no"]})),
+        (
+            "PostToolUse",
+            no(),
+            json!({"verdict": null, "context": ["hook \"claude-PostToolUse-1-call\": no"]}),
+        ),
         ("PostToolUse", text(), nothing.clone()),
         ("PostToolUse", broken(), nothing.clone()),
         ("Stop", no(), json!({"reopen": "no"})),
@@ -177,34 +202,106 @@ fn objects_do_at_each_event_what_they_do_there() {
         fields["hookEventName"] = event.into();
         json!({ "hookSpecificOutput": fields })
     };
-    let block = || json!({"decision": "block", "reason": "no", "systemMessage": "told", "suppressOutput": true});
+    let block =
+        || json!({"decision": "block", "reason": "no", "systemMessage": "told", "suppressOutput": true});
     let halt = || json!({"continue": false, "stopReason": "enough"});
     table(&[
         ("UserPromptSubmit", block(), json!({"verdict": "deny", "reason": "no", "notes": ["told"]})),
         ("UserPromptSubmit", halt(), json!({"halt": "enough"})),
         ("UserPromptSubmit", json!({"continue": false}), json!({"halt": "no reason was given"})),
-        ("UserPromptSubmit", specific("UserPromptSubmit", json!({"additionalContext": "c"})), json!({"context": ["hook \"claude-UserPromptSubmit-1\": c"]})),
-        ("UserPromptSubmit", json!({"systemMessage": "told", "suppressOutput": true}), json!({"notes": ["told"], "context": null})),
-        ("PreToolUse", specific("PreToolUse", json!({"permissionDecision": "allow", "permissionDecisionReason": "ok"})), json!({"verdict": "none"})),
-        ("PreToolUse", specific("PreToolUse", json!({"permissionDecision": "deny", "permissionDecisionReason": "no"})), json!({"verdict": "deny", "reason": "no"})),
-        ("PreToolUse", specific("PreToolUse", json!({"permissionDecision": "ask", "permissionDecisionReason": "sure?"})), json!({"verdict": "deny", "defect": "unanswered"})),
-        ("PreToolUse", specific("PreToolUse", json!({"permissionDecision": "allow", "updatedInput": {"file_path": "c"}})), json!({"verdict": "none", "input": {"file_path": "c"}})),
-        ("PreToolUse", specific("PreToolUse", json!({"updatedInput": "text"})), json!({"verdict": "deny", "defect": "unreadable"})),
-        ("PreToolUse", specific("PreToolUse", json!({"additionalContext": "c"})), json!({"verdict": "none", "context": ["hook \"claude-PreToolUse-1-call\": c"]})),
+        (
+            "UserPromptSubmit",
+            specific("UserPromptSubmit", json!({"additionalContext": "c"})),
+            json!({"context": ["hook \"claude-UserPromptSubmit-1\": c"]}),
+        ),
+        (
+            "UserPromptSubmit",
+            json!({"systemMessage": "told", "suppressOutput": true}),
+            json!({"notes": ["told"], "context": null}),
+        ),
+        (
+            "PreToolUse",
+            specific("PreToolUse", json!({"permissionDecision": "allow", "permissionDecisionReason": "ok"})),
+            json!({"verdict": "none"}),
+        ),
+        (
+            "PreToolUse",
+            specific("PreToolUse", json!({"permissionDecision": "deny", "permissionDecisionReason": "no"})),
+            json!({"verdict": "deny", "reason": "no"}),
+        ),
+        (
+            "PreToolUse",
+            specific("PreToolUse", json!({"permissionDecision": "ask", "permissionDecisionReason": "sure?"})),
+            json!({"verdict": "deny", "defect": "unanswered"}),
+        ),
+        (
+            "PreToolUse",
+            specific(
+                "PreToolUse",
+                json!({"permissionDecision": "allow", "updatedInput": {"file_path": "c"}}),
+            ),
+            json!({"verdict": "none", "input": {"file_path": "c"}}),
+        ),
+        (
+            "PreToolUse",
+            specific("PreToolUse", json!({"updatedInput": "text"})),
+            json!({"verdict": "deny", "defect": "unreadable"}),
+        ),
+        (
+            "PreToolUse",
+            specific("PreToolUse", json!({"additionalContext": "c"})),
+            json!({"verdict": "none", "context": ["hook \"claude-PreToolUse-1-call\": c"]}),
+        ),
         ("PreToolUse", block(), json!({"verdict": "deny", "reason": "no"})),
         ("PreToolUse", halt(), json!({"verdict": "deny", "reason": "enough", "halt": "enough"})),
-        ("PreToolUse", json!({"systemMessage": "told", "hookSpecificOutput": {"permissionDecision": "deny"}}), json!({"verdict": "deny", "reason": "told", "defect": null})),
+        (
+            "PreToolUse",
+            json!({"systemMessage": "told", "hookSpecificOutput": {"permissionDecision": "deny"}}),
+            json!({"verdict": "deny", "reason": "told", "defect": null}),
+        ),
         ("PreToolUse", json!({"decison": "block"}), json!({"verdict": "deny", "defect": "unreadable"})),
-        ("PreToolUse", specific("Stop", json!({"permissionDecision": "allow"})), json!({"verdict": "deny", "defect": "wrong_arm"})),
-        ("PreToolUse", json!({"exit": 0, "out": "hello {\"decision\":\"approve\"}"}), json!({"verdict": "deny", "defect": "unreadable"})),
-        ("PostToolUse", block(), json!({"context": ["hook \"claude-PostToolUse-1-call\": no"], "notes": ["told"]})),
-        ("PostToolUse", specific("PostToolUse", json!({"additionalContext": "c"})), json!({"context": ["hook \"claude-PostToolUse-1-call\": c"]})),
-        ("PostToolUse", specific("PostToolUse", json!({"updatedToolOutput": "masked"})), json!({"output": "masked"})),
-        ("PostToolUse", specific("PostToolUse", json!({"updatedMCPToolOutput": {"a": 1}})), json!({"output": {"a": 1}})),
+        (
+            "PreToolUse",
+            specific("Stop", json!({"permissionDecision": "allow"})),
+            json!({"verdict": "deny", "defect": "wrong_arm"}),
+        ),
+        (
+            "PreToolUse",
+            json!({"exit": 0, "out": "hello {\"decision\":\"approve\"}"}),
+            json!({"verdict": "deny", "defect": "unreadable"}),
+        ),
+        (
+            "PostToolUse",
+            block(),
+            json!({"context": ["hook \"claude-PostToolUse-1-call\": no"], "notes": ["told"]}),
+        ),
+        (
+            "PostToolUse",
+            specific("PostToolUse", json!({"additionalContext": "c"})),
+            json!({"context": ["hook \"claude-PostToolUse-1-call\": c"]}),
+        ),
+        (
+            "PostToolUse",
+            specific("PostToolUse", json!({"updatedToolOutput": "masked"})),
+            json!({"output": "masked"}),
+        ),
+        (
+            "PostToolUse",
+            specific("PostToolUse", json!({"updatedMCPToolOutput": {"a": 1}})),
+            json!({"output": {"a": 1}}),
+        ),
         ("PostToolUse", halt(), json!({"halt": "enough"})),
-        ("PostToolUse", json!({"decision": null, "reason": null, "hookSpecificOutput": {"additionalContext": "c"}}), json!({"context": ["hook \"claude-PostToolUse-1-call\": c"]})),
+        (
+            "PostToolUse",
+            json!({"decision": null, "reason": null, "hookSpecificOutput": {"additionalContext": "c"}}),
+            json!({"context": ["hook \"claude-PostToolUse-1-call\": c"]}),
+        ),
         ("PostToolUse", json!({"exit": 0, "out": "{broken"}), json!({"context": null, "output": null})),
-        ("PostToolUse", json!({"mystery": 1}), json!({"notes": ["keys of its answer that mean nothing here were passed over: \"mystery\""]})),
+        (
+            "PostToolUse",
+            json!({"mystery": 1}),
+            json!({"notes": ["keys of its answer that mean nothing here were passed over: \"mystery\""]}),
+        ),
         ("Stop", block(), json!({"reopen": "no", "notes": ["told"]})),
         ("Stop", halt(), json!({"reopen": null, "halt": "enough"})),
         ("SubagentStop", block(), json!({"reopen": "no"})),
@@ -216,10 +313,8 @@ fn objects_do_at_each_event_what_they_do_there() {
 fn context_is_cut_at_ten_thousand_characters() {
     need!(python3);
     let long = "é".repeat(20_000);
-    let (_, answers) = session(
-        &says_everywhere(),
-        &[event("UserPromptSubmit", 1, json!({"exit": 0, "out": long}))],
-    );
+    let (_, answers) =
+        session(&says_everywhere(), &[event("UserPromptSubmit", 1, json!({"exit": 0, "out": long}))]);
     let label = "hook \"claude-UserPromptSubmit-1\": ".chars().count();
     let context = answers[0]["context"][0].as_str().expect("text");
     assert_eq!(context.chars().count(), label + 10_000 + 1);
@@ -230,14 +325,18 @@ fn context_is_cut_at_ten_thousand_characters() {
 fn commands_of_one_event_run_at_the_same_time_and_count_in_their_order() {
     // Each waits for the other: one after the other they would both time out.
     let meets = |own: &str, other: &str| {
-        let line = format!("cd \"$CLAUDE_PROJECT_DIR\"; : >{own}; until test -e {other}; do sleep 0.02; done");
+        let line =
+            format!("cd \"$CLAUDE_PROJECT_DIR\"; : >{own}; until test -e {other}; do sleep 0.02; done");
         // The first is last to answer.
-        let pause = if own == "one" { "; until test -e answered; do sleep 0.02; done" } else { "; : >answered" };
+        let pause =
+            if own == "one" { "; until test -e answered; do sleep 0.02; done" } else { "; : >answered" };
         json!({"type": "command", "timeout": 60, "command": format!("{line}{pause}; echo {own}")})
     };
-    let hooks = json!({"UserPromptSubmit": [{"hooks": [meets("one", "two")]}, {"hooks": [meets("two", "one")]}]});
+    let hooks =
+        json!({"UserPromptSubmit": [{"hooks": [meets("one", "two")]}, {"hooks": [meets("two", "one")]}]});
     let (ran, answers) = session(&hooks, &[event("UserPromptSubmit", 1, Value::Null)]);
-    let context = json!(["hook \"claude-UserPromptSubmit-1\": one", "hook \"claude-UserPromptSubmit-2\": two"]);
+    let context =
+        json!(["hook \"claude-UserPromptSubmit-1\": one", "hook \"claude-UserPromptSubmit-2\": two"]);
     assert_eq!(answers[0]["context"], context, "{}", ran.story());
 }
 
@@ -255,7 +354,8 @@ fn at_most_eight_commands_run_at_once() {
 
 #[test]
 fn a_rewrite_is_judged_by_the_commands_beside_the_one_that_made_it() {
-    let rewrites = r#"cat >/dev/null; echo '{"hookSpecificOutput":{"updatedInput":{"file_path":"/etc/evil"}}}'"#;
+    let rewrites =
+        r#"cat >/dev/null; echo '{"hookSpecificOutput":{"updatedInput":{"file_path":"/etc/evil"}}}'"#;
     let objects = r#"case $(cat) in *evil*) echo 'not there' >&2; exit 2;; esac"#;
     let blocks = r#"case $(cat) in *'"file_path":"a"'*) echo 'not that' >&2; exit 2;; esac"#;
     for (first, second, who) in [
@@ -311,7 +411,8 @@ fn a_matcher_is_a_list_of_names_or_a_regular_expression() {
         (seen.sort_unstable(), expected.sort_unstable());
         assert_eq!(seen, expected, "{tool}\n{}", ran.story());
     }
-    let broken = gate(&json!({"Stop": [{"matcher": "(", "hooks": [command("x")]}]})).run(["/bin/touch", "RAN"]);
+    let broken =
+        gate(&json!({"Stop": [{"matcher": "(", "hooks": [command("x")]}]})).run(["/bin/touch", "RAN"]);
     broken.exits(125);
     broken.absent(["RAN"]);
     assert!(broken.stderr.contains("hooks.Stop[0].matcher"), "{}", broken.stderr);
@@ -325,7 +426,9 @@ fn at_a_timeout_the_commands_group_is_killed() {
     let (ran, answers) = session(&hooks, &[event("PostToolUse", 1, Value::Null)]);
     let note = answers[0]["notes"][0].as_str().expect("a note");
     assert!(note.contains("timed out after 500ms"), "{note}");
-    gone(fs::read_to_string(ran.work.join("child")).expect("it started").trim().parse().expect("a process id"));
+    gone(
+        fs::read_to_string(ran.work.join("child")).expect("it started").trim().parse().expect("a process id"),
+    );
 }
 
 #[test]
@@ -340,15 +443,25 @@ fn a_session_starts_with_the_text_of_its_commands_and_in_spite_of_their_failures
     });
     let (ran, answers) = session(&hooks, &[event("UserPromptSubmit", 1, Value::Null)]);
     ran.exits(0);
-    assert_eq!(answers[0]["context"], json!(["hook \"claude-SessionStart-1\": the branch is main"]), "{}", ran.story());
+    assert_eq!(
+        answers[0]["context"],
+        json!(["hook \"claude-SessionStart-1\": the branch is main"]),
+        "{}",
+        ran.story()
+    );
     let note = answers[0]["notes"][0].as_str().expect("a note");
     assert!(note.contains("\"claude-SessionStart-3\" failed and changed nothing"), "{note}");
     let ended = fs::read_to_string(ran.work.join("ended")).expect("it was told");
     assert!(ended.contains("\"hook_event_name\":\"SessionEnd\""), "{ended}");
-    let refuses = gate(&on("SessionStart", "echo '{\"continue\":false,\"stopReason\":\"closed\"}'")).run(["/bin/touch", "RAN"]);
+    let refuses = gate(&on("SessionStart", "echo '{\"continue\":false,\"stopReason\":\"closed\"}'"))
+        .run(["/bin/touch", "RAN"]);
     refuses.exits(125);
     refuses.absent(["RAN"]);
-    assert!(refuses.stderr.contains("a hook ended the session before it began: closed"), "{}", refuses.story());
+    assert!(
+        refuses.stderr.contains("a hook ended the session before it began: closed"),
+        "{}",
+        refuses.story()
+    );
 }
 
 /// In the style that such hooks are written in: jq and bash, and Python that reads standard input.
@@ -375,25 +488,42 @@ fn hooks_in_the_usual_style_run_unchanged() {
         "UserPromptSubmit": [{"hooks": [command("jq -r '\"asked: \" + .prompt'")]}],
         "Stop": [{"hooks": [command("python3 $CLAUDE_PROJECT_DIR/review.py")]}],
     });
-    let gate = gate(&hooks).script("guard.sh", guard).file("command_guard.py", command_guard).file("review.py", review);
+    let gate = gate(&hooks)
+        .script("guard.sh", guard)
+        .file("command_guard.py", command_guard)
+        .file("review.py", review);
     let tool = |name: &str, input: Value| ("on-tool-call", json!({"tool_name": name, "input": input}));
     let end = || ("on-task-end", json!({"task_id": "t"}));
-    let (ran, mut answers) = submit_to(gate, &[
-        ("on-task-start", json!({"prompt": "fix it"})),
-        tool("Read", json!({"file_path": "/w/.env"})),
-        tool("Read", json!({"file_path": "/w/a.rs"})),
-        tool("Bash", json!({"command": "rm -rf x"})),
-        tool("Bash", json!({"command": "ls"})),
-        end(),
-        end(),
-    ]);
+    let (ran, mut answers) = submit_to(
+        gate,
+        &[
+            ("on-task-start", json!({"prompt": "fix it"})),
+            tool("Read", json!({"file_path": "/w/.env"})),
+            tool("Read", json!({"file_path": "/w/a.rs"})),
+            tool("Bash", json!({"command": "rm -rf x"})),
+            tool("Bash", json!({"command": "ls"})),
+            end(),
+            end(),
+        ],
+    );
     answers.retain(|answer| !answer.is_null());
-    assert_eq!(answers[0]["context"], json!(["hook \"claude-UserPromptSubmit-1\": asked: fix it"]), "{}", ran.story());
-    assert_eq!((&answers[1]["verdict"], &answers[1]["reason"]), (&json!("deny"), &json!("/w/.env holds secrets")));
+    assert_eq!(
+        answers[0]["context"],
+        json!(["hook \"claude-UserPromptSubmit-1\": asked: fix it"]),
+        "{}",
+        ran.story()
+    );
+    assert_eq!(
+        (&answers[1]["verdict"], &answers[1]["reason"]),
+        (&json!("deny"), &json!("/w/.env holds secrets"))
+    );
     assert_eq!(answers[2]["verdict"], "none");
     assert_eq!((&answers[3]["verdict"], &answers[3]["reason"]), (&json!("deny"), &json!("no recursive rm")));
     assert_eq!(answers[4]["verdict"], "none");
-    assert_eq!((&answers[5]["reopen"], &answers[5]["notes"]), (&json!("run the tests first"), &json!(["sent back once"])));
+    assert_eq!(
+        (&answers[5]["reopen"], &answers[5]["notes"]),
+        (&json!("run the tests first"), &json!(["sent back once"]))
+    );
     assert!(answers[6]["reopen"].is_null(), "{}", answers[6]);
 }
 

@@ -46,45 +46,118 @@ fn each_arm_does_at_each_point_what_the_table_says() {
     need!(python3);
     let rows = [
         // prompted
-        (PROMPTED, prompt(json!({"a0": {"block": "not today"}})), json!({"verdict": "deny", "hook": "a0", "reason": "not today"})),
+        (
+            PROMPTED,
+            prompt(json!({"a0": {"block": "not today"}})),
+            json!({"verdict": "deny", "hook": "a0", "reason": "not today"}),
+        ),
         (PROMPTED, prompt(json!({"a0": {"prompt": "hi"}})), json!({"prompt": "hi"})),
         (PROMPTED, prompt(json!({"a0": {"context": "c"}})), json!({"context": ["c"]})),
         (PROMPTED, prompt(json!({"a0": {"notes": "n"}})), json!({"notes": ["n"]})),
         (PROMPTED, prompt(json!({"a0": {"halt": "h"}})), json!({"halt": "h"})),
         // calling
-        (CALLING, calling(json!({"a1": {"verdict": "deny", "reason": "no"}})), json!({"verdict": "deny", "hook": "a1", "reason": "no"})),
-        (CALLING, calling(json!({"a1": {"verdict": "none", "input": {"command": "ls -l"}}})), json!({"verdict": "none", "input": {"command": "ls -l"}})),
-        (CALLING, calling(json!({"a1": {"verdict": "none", "context": "c"}})), json!({"verdict": "none", "context": ["c"]})),
-        (CALLING, calling(json!({"a1": {"verdict": "none", "notes": "n"}})), json!({"verdict": "none", "notes": ["n"]})),
-        (CALLING, calling(json!({"a1": {"verdict": "none", "halt": "h"}})), json!({"verdict": "deny", "halt": "h", "reason": "h"})),
+        (
+            CALLING,
+            calling(json!({"a1": {"verdict": "deny", "reason": "no"}})),
+            json!({"verdict": "deny", "hook": "a1", "reason": "no"}),
+        ),
+        (
+            CALLING,
+            calling(json!({"a1": {"verdict": "none", "input": {"command": "ls -l"}}})),
+            json!({"verdict": "none", "input": {"command": "ls -l"}}),
+        ),
+        (
+            CALLING,
+            calling(json!({"a1": {"verdict": "none", "context": "c"}})),
+            json!({"verdict": "none", "context": ["c"]}),
+        ),
+        (
+            CALLING,
+            calling(json!({"a1": {"verdict": "none", "notes": "n"}})),
+            json!({"verdict": "none", "notes": ["n"]}),
+        ),
+        (
+            CALLING,
+            calling(json!({"a1": {"verdict": "none", "halt": "h"}})),
+            json!({"verdict": "deny", "halt": "h", "reason": "h"}),
+        ),
         // called
-        (CALLED, called(json!({"a2": {"block": "looks bad"}})), json!({"verdict": null, "context": ["hook \"a2\": looks bad"]})),
-        (CALLED, called(json!({"a2": {"output": "masked", "is_error": true}})), json!({"output": "masked", "is_error": true})),
+        (
+            CALLED,
+            called(json!({"a2": {"block": "looks bad"}})),
+            json!({"verdict": null, "context": ["hook \"a2\": looks bad"]}),
+        ),
+        (
+            CALLED,
+            called(json!({"a2": {"output": "masked", "is_error": true}})),
+            json!({"output": "masked", "is_error": true}),
+        ),
         (CALLED, called(json!({"a2": {"context": "c"}})), json!({"context": ["c"]})),
         (CALLED, called(json!({"a2": {"notes": "n"}})), json!({"notes": ["n"]})),
         (CALLED, called(json!({"a2": {"halt": "h"}})), json!({"halt": "h"})),
         // stopping
-        (STOPPING, stopping("1", json!({"a3": {"block": "tests fail"}})), json!({"reopen": "tests fail", "verdict": null})),
+        (
+            STOPPING,
+            stopping("1", json!({"a3": {"block": "tests fail"}})),
+            json!({"reopen": "tests fail", "verdict": null}),
+        ),
         (STOPPING, stopping("2", json!({"a3": {"context": "c"}})), json!({"reopen": "c", "context": null})),
         (STOPPING, stopping("3", json!({"a3": {"notes": "n"}})), json!({"reopen": null, "notes": ["n"]})),
-        (STOPPING, stopping("4", json!({"a3": {"block": "x", "halt": "h"}})), json!({"reopen": null, "halt": "h"})),
+        (
+            STOPPING,
+            stopping("4", json!({"a3": {"block": "x", "halt": "h"}})),
+            json!({"reopen": null, "halt": "h"}),
+        ),
         // combining: the first block, rewrite and halt; context and notes add up
-        (PROMPTED, prompt(json!({"a0": {"block": "1", "notes": "n"}, "b0": {"block": "2", "notes": "m"}})), json!({"reason": "1", "notes": ["n", "m"]})),
-        (PROMPTED, prompt(json!({"a0": {"halt": "1", "context": "c"}, "b0": {"halt": "2", "context": ["d", "e"]}})), json!({"halt": "1", "context": ["c", "d", "e"]})),
+        (
+            PROMPTED,
+            prompt(json!({"a0": {"block": "1", "notes": "n"}, "b0": {"block": "2", "notes": "m"}})),
+            json!({"reason": "1", "notes": ["n", "m"]}),
+        ),
+        (
+            PROMPTED,
+            prompt(json!({"a0": {"halt": "1", "context": "c"}, "b0": {"halt": "2", "context": ["d", "e"]}})),
+            json!({"halt": "1", "context": ["c", "d", "e"]}),
+        ),
         (PROMPTED, prompt(json!({"a0": {"prompt": "1"}, "b0": {"prompt": "2"}})), json!({"prompt": "1"})),
-        (CALLING, calling(json!({"a1": {"verdict": "none", "context": "c"}, "b1": {"verdict": "none", "context": "d"}})), json!({"context": ["c", "d"]})),
-        (CALLED, called(json!({"a2": {"output": "1"}, "b2": {"output": "2", "context": "c"}})), json!({"output": "1", "context": ["c"]})),
-        (STOPPING, stopping("5", json!({"a3": {"block": "1"}, "b3": {"block": "2"}})), json!({"reopen": "1\n\n2"})),
+        (
+            CALLING,
+            calling(
+                json!({"a1": {"verdict": "none", "context": "c"}, "b1": {"verdict": "none", "context": "d"}}),
+            ),
+            json!({"context": ["c", "d"]}),
+        ),
+        (
+            CALLED,
+            called(json!({"a2": {"output": "1"}, "b2": {"output": "2", "context": "c"}})),
+            json!({"output": "1", "context": ["c"]}),
+        ),
+        (
+            STOPPING,
+            stopping("5", json!({"a3": {"block": "1"}, "b3": {"block": "2"}})),
+            json!({"reopen": "1\n\n2"}),
+        ),
         // nothing to say
-        (PROMPTED, prompt(json!({})), json!({"verdict": null, "prompt": null, "context": null, "notes": null, "halt": null})),
+        (
+            PROMPTED,
+            prompt(json!({})),
+            json!({"verdict": null, "prompt": null, "context": null, "notes": null, "halt": null}),
+        ),
         (CALLED, called(json!({})), json!({"output": null, "context": null, "notes": null, "halt": null})),
         (STOPPING, stopping("6", json!({})), json!({"reopen": null, "notes": null})),
     ];
-    let events: Vec<(&str, Value)> = rows.iter().map(|(words, payload, _)| (*words, payload.clone())).collect();
+    let events: Vec<(&str, Value)> =
+        rows.iter().map(|(words, payload, _)| (*words, payload.clone())).collect();
     let (ran, answers) = session(&two_everywhere(), &events);
     for ((words, payload, expected), answer) in rows.iter().zip(&answers) {
         for (key, value) in expected.as_object().expect("an object") {
-            assert_eq!(&answer[key], value, "{key} of {words} {}\n{answer}\n{}", payload["data"], ran.story());
+            assert_eq!(
+                &answer[key],
+                value,
+                "{key} of {words} {}\n{answer}\n{}",
+                payload["data"],
+                ran.story()
+            );
         }
     }
 }
@@ -126,7 +199,8 @@ fn a_later_hook_sees_what_an_earlier_one_rewrote_and_so_do_record_and_observer()
 fn a_task_is_held_eight_times_and_each_task_by_itself() {
     need!(python3);
     let end = || (STOPPING, stopping("t", json!({"s": {"block": "not done"}})));
-    let events: Vec<_> = (0..10).map(|_| end()).chain([(STOPPING, stopping("u", json!({"s": {"block": "x"}})))]).collect();
+    let events: Vec<_> =
+        (0..10).map(|_| end()).chain([(STOPPING, stopping("u", json!({"s": {"block": "x"}})))]).collect();
     let (ran, answers) = session(&[says("s", STOPPING, "steer")], &events);
     let held: Vec<bool> = answers.iter().map(|answer| answer["reopen"].is_string()).collect();
     let expected = [true, true, true, true, true, true, true, true, false, false, true];
@@ -146,11 +220,16 @@ fn a_crash_refuses_where_something_is_decided_and_is_a_note_elsewhere() {
         (CALLED, called(json!({"a2": crash, "b2": {"context": "the next one is heard"}})), false),
         (STOPPING, stopping("t", json!({"a3": crash, "b3": {"block": "again"}})), false),
     ];
-    let events: Vec<(&str, Value)> = rows.iter().map(|(words, payload, _)| (*words, payload.clone())).collect();
+    let events: Vec<(&str, Value)> =
+        rows.iter().map(|(words, payload, _)| (*words, payload.clone())).collect();
     let (ran, answers) = session(&two_everywhere(), &events);
     for ((words, _, refused), answer) in rows.iter().zip(&answers) {
         if *refused {
-            assert_eq!((&answer["verdict"], &answer["defect"]), (&json!("deny"), &json!("crash")), "{words} {answer}");
+            assert_eq!(
+                (&answer["verdict"], &answer["defect"]),
+                (&json!("deny"), &json!("crash")),
+                "{words} {answer}"
+            );
         } else {
             let note = answer["notes"][0].as_str().expect("a note");
             assert!(note.contains("failed and changed nothing: exited with status 3"), "{words} {answer}");
@@ -175,7 +254,8 @@ fn a_manifest_may_choose_that_a_failure_at_a_prompt_is_a_note() {
     // A policy that cannot answer refuses, and no manifest can say otherwise.
     let mut hook = says("p", "on-tool-call", "deny");
     hook["on_fault"] = "note".into();
-    let gate = shellgate_tests::Gate::with_hooks(&[shellgate_tests::passes("guard"), hook]).file("says.py", "");
+    let gate =
+        shellgate_tests::Gate::with_hooks(&[shellgate_tests::passes("guard"), hook]).file("says.py", "");
     let ran = gate.run(["/bin/touch", "RAN"]);
     ran.exits(125);
     ran.absent(["RAN"]);
@@ -198,7 +278,8 @@ fn output_is_cut_before_a_steering_hook_sees_it() {
 
 #[test]
 fn a_session_without_hooks_on_the_loop_starts_nothing_and_says_nothing() {
-    let events = [(PROMPTED, prompt(json!({}))), (CALLED, called(json!({}))), (STOPPING, stopping("t", json!({})))];
+    let events =
+        [(PROMPTED, prompt(json!({}))), (CALLED, called(json!({}))), (STOPPING, stopping("t", json!({})))];
     let (ran, answers) = session_of(
         &json!({"version": 1, "hooks": [{"name": "guard", "binding": "on-shell", "commit_policy": "deny",
             "rules": [{"deny": "never", "exe": "no-such-program"}]}]}),
@@ -228,10 +309,15 @@ fn a_session_start_hook_may_refuse_the_session_and_what_it_says_comes_with_the_f
         ("exit 4", "exited with status 4"),
     ] {
         let start = shellgate_tests::bound("start", "on-session-start", "steer", line);
-        let ran = shellgate_tests::Gate::with_hooks(&[shellgate_tests::passes("guard"), start]).run(["/bin/touch", "RAN"]);
+        let ran = shellgate_tests::Gate::with_hooks(&[shellgate_tests::passes("guard"), start])
+            .run(["/bin/touch", "RAN"]);
         ran.exits(125);
         ran.absent(["RAN"]);
         assert!(ran.stderr.contains(says), "{line}\n{}", ran.story());
-        assert!(of_kind(&ran, "shell").is_empty() && of_kind(&ran, "session_end").len() == 1, "{}", ran.story());
+        assert!(
+            of_kind(&ran, "shell").is_empty() && of_kind(&ran, "session_end").len() == 1,
+            "{}",
+            ran.story()
+        );
     }
 }

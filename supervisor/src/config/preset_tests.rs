@@ -262,7 +262,7 @@ fn the_presets_judge_tool_calls_in_their_spirit() {
         ("deny", "deny", r#"{"tool_name":"Read","input":{"file_path":"/home/user/.ssh/id_rsa"}}"#),
         ("deny", "deny", r#"{"tool_name":"mcp__fs__get","input":{"path":"/home/user/.aws/credentials"}}"#),
         ("deny", "deny", r#"{"tool_name":"Read","input":{"file_path":"/proc/self/environ"}}"#),
-        ("none", "none", r#"{"tool_name":"Grep","input":{"pattern":"TODO","path":"src"}}"#),
+        ("none", "none", r#"{"tool_name":"Grep","input":{"pattern":"main","path":"src"}}"#),
         ("none", "none", r#"{"tool_name":"Glob","input":{"pattern":"**/*.rs"}}"#),
         ("none", "deny", r#"{"tool_name":"Glob","input":{"pattern":"../**/*.rs"}}"#),
         ("none", "deny", r#"{"tool_name":"Write","input":{"file_path":"src/main.rs","content":"x"}}"#),

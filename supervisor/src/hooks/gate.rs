@@ -14,8 +14,8 @@ use super::{Answer, Defect, HookAnswer, Judgement, Refusal, Verdict, command, pr
 use crate::event::Event;
 use crate::notify::pool;
 
-pub(super) use ask::{Consent, learn, put};
 pub use ask::{AskAnswer, Asker, Headless, Question, Subject};
+pub(super) use ask::{Consent, learn, put};
 
 /// Whether `capabilities.shell.allow` names the program.
 pub type Admits = Box<dyn Fn(&Event) -> bool + Send + Sync>;

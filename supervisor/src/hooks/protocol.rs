@@ -9,9 +9,9 @@ mod native;
 mod reason;
 mod reply;
 mod strict;
-mod turn;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 use super::command::{End, Fault, PATH, Run};
 use super::manifest::Protocol;

@@ -82,7 +82,9 @@ pub(super) fn take(
     let Some(reason) = reason else { return };
     done("block");
     match block {
-        Block::Refuses => refuse(reply, Refusal { hook: hook.name.clone(), reason, defect: None, detail: None }),
+        Block::Refuses => {
+            refuse(reply, Refusal { hook: hook.name.clone(), reason, defect: None, detail: None })
+        }
         Block::Reopens => feedback.push(reason),
         Block::Tells if hook.terms.guardrail => {
             replace(json!(format!("blocked by guardrail: {reason}")), Some(true), event, reply);
@@ -94,7 +96,9 @@ pub(super) fn take(
         }
         Block::Notes => {
             let point = point.map_or_else(|| event.event.clone(), |point| point.to_string());
-            reply.notes.push(format!("hook {:?} objects, and {point} cannot be held up: {reason}", hook.name));
+            reply
+                .notes
+                .push(format!("hook {:?} objects, and {point} cannot be held up: {reason}", hook.name));
         }
     }
 }

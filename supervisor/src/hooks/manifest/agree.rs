@@ -41,8 +41,7 @@ pub(super) fn terms(
     }
     if let Some(guardrail) = &raw.guardrail {
         if !(decides || steers) || raw.binding != Some(Binding::OnToolCall) {
-            let message =
-                "guardrail: stands around tool calls: it needs binding on-tool-call, and commit_policy deny or steer";
+            let message = "guardrail: stands around tool calls: it needs binding on-tool-call, and commit_policy deny or steer";
             return Err(Problem::at(guardrail.referenced, message));
         }
         terms.guardrail = guardrail.value;

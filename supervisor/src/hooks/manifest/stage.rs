@@ -81,9 +81,14 @@ pub fn stage(raw: &RawManifest, place: Location, workshop: &Workshop) -> Result<
         _ => protocol == Protocol::Native,
     };
     if !speaks {
-        let message =
-            format!("commit_policy {} needs protocol native: {protocol} has no words for it", raw.commit_policy);
-        return Err(Problem::at(raw.protocol.as_ref().map_or(place, |protocol| protocol.referenced), message));
+        let message = format!(
+            "commit_policy {} needs protocol native: {protocol} has no words for it",
+            raw.commit_policy
+        );
+        return Err(Problem::at(
+            raw.protocol.as_ref().map_or(place, |protocol| protocol.referenced),
+            message,
+        ));
     }
     let terms = agree::terms(raw, protocol, workshop, &mut files)?;
     let manifest = Manifest {

@@ -111,7 +111,9 @@ pub fn lifecycle_answer(
     run: &Run,
 ) -> Result<Said, Fault> {
     let placed = || {
-        point.ok_or_else(|| Fault::new(Defect::WrongArm, format!("protocol {protocol} has no word for this event")))
+        point.ok_or_else(|| {
+            Fault::new(Defect::WrongArm, format!("protocol {protocol} has no word for this event"))
+        })
     };
     let said = match (protocol, arm) {
         // What it prints is discarded.

@@ -92,9 +92,9 @@ fn object(point: Point, text: &[u8]) -> Result<Said, Fault> {
         let keys = reason::excerpt(written.ignored.join(", ").as_bytes());
         said.notes.push(format!("keys of its answer that mean nothing here were passed over: {keys}"));
     }
-    said.halt = written.halt.map(|reason| {
-        reason.as_deref().and_then(reason::clean).unwrap_or_else(|| NO_REASON.to_owned())
-    });
+    said.halt = written
+        .halt
+        .map(|reason| reason.as_deref().and_then(reason::clean).unwrap_or_else(|| NO_REASON.to_owned()));
     Ok(said)
 }
 
