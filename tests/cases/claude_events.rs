@@ -54,7 +54,7 @@ fn write(id: &str) -> Value {
 }
 
 /// What a runtime submits for the event.
-fn event(name: &str, id: usize, say: Value) -> (&'static str, Value) {
+fn event(name: &str, id: usize, say: &Value) -> (&'static str, Value) {
     let id = id.to_string();
     let (words, payload) = match name {
         "UserPromptSubmit" => ("on-task-start", json!({"task_id": id, "prompt": "hello"})),
@@ -73,8 +73,7 @@ fn event(name: &str, id: usize, say: Value) -> (&'static str, Value) {
 }
 
 fn table(rows: &[(&str, Value, Value)]) -> Ran {
-    let events: Vec<_> =
-        rows.iter().enumerate().map(|(at, (name, say, _))| event(name, at, say.clone())).collect();
+    let events: Vec<_> = rows.iter().enumerate().map(|(at, (name, say, _))| event(name, at, say)).collect();
     let (ran, answers) = session(&says_everywhere(), &events);
     for ((name, say, expected), answer) in rows.iter().zip(&answers) {
         for (key, value) in expected.as_object().expect("an object") {
@@ -104,7 +103,7 @@ fn every_event_hands_its_command_the_fields_it_has_there() {
     let events: Vec<_> = names[1..7]
         .iter()
         .map(|name| {
-            let (words, mut payload) = event(name, 7, json!("x"));
+            let (words, mut payload) = event(name, 7, &json!("x"));
             payload.as_object_mut().expect("an object").extend(about.as_object().expect("an object").clone());
             if *name == "Stop" {
                 payload["response"] = json!("last words");
@@ -314,7 +313,7 @@ fn context_is_cut_at_ten_thousand_characters() {
     need!(python3);
     let long = "é".repeat(20_000);
     let (_, answers) =
-        session(&says_everywhere(), &[event("UserPromptSubmit", 1, json!({"exit": 0, "out": long}))]);
+        session(&says_everywhere(), &[event("UserPromptSubmit", 1, &json!({"exit": 0, "out": long}))]);
     let label = "hook \"claude-UserPromptSubmit-1\": ".chars().count();
     let context = answers[0]["context"][0].as_str().expect("text");
     assert_eq!(context.chars().count(), label + 10_000 + 1);
@@ -334,7 +333,7 @@ fn commands_of_one_event_run_at_the_same_time_and_count_in_their_order() {
     };
     let hooks =
         json!({"UserPromptSubmit": [{"hooks": [meets("one", "two")]}, {"hooks": [meets("two", "one")]}]});
-    let (ran, answers) = session(&hooks, &[event("UserPromptSubmit", 1, Value::Null)]);
+    let (ran, answers) = session(&hooks, &[event("UserPromptSubmit", 1, &Value::Null)]);
     let context =
         json!(["hook \"claude-UserPromptSubmit-1\": one", "hook \"claude-UserPromptSubmit-2\": two"]);
     assert_eq!(answers[0]["context"], context, "{}", ran.story());
@@ -347,7 +346,7 @@ fn at_most_eight_commands_run_at_once() {
                 sleep 0.3; ls began.* | wc -l >>seen";
     let hook = json!({"type": "command", "timeout": 60, "command": line});
     let hooks = json!({"Stop": [{"hooks": vec![hook; 11]}]});
-    let (ran, _) = session(&hooks, &[event("Stop", 1, Value::Null)]);
+    let (ran, _) = session(&hooks, &[event("Stop", 1, &Value::Null)]);
     let seen = fs::read_to_string(ran.work.join("seen")).expect("they ran");
     assert_eq!((seen.lines().next(), seen.lines().count()), (Some("8"), 11), "{}", ran.story());
 }
@@ -356,7 +355,7 @@ fn at_most_eight_commands_run_at_once() {
 fn a_rewrite_is_judged_by_the_commands_beside_the_one_that_made_it() {
     let rewrites =
         r#"cat >/dev/null; echo '{"hookSpecificOutput":{"updatedInput":{"file_path":"/etc/evil"}}}'"#;
-    let objects = r#"case $(cat) in *evil*) echo 'not there' >&2; exit 2;; esac"#;
+    let objects = "case $(cat) in *evil*) echo 'not there' >&2; exit 2;; esac";
     let blocks = r#"case $(cat) in *'"file_path":"a"'*) echo 'not that' >&2; exit 2;; esac"#;
     for (first, second, who) in [
         (rewrites, objects, Some("claude-PreToolUse-2-call")),
@@ -408,7 +407,8 @@ fn a_matcher_is_a_list_of_names_or_a_regular_expression() {
         let context = answer["context"].as_array().expect("a list");
         let mut seen: Vec<_> = context.iter().filter_map(|text| text.as_str()?.split(": ").last()).collect();
         let mut expected: Vec<_> = always.iter().chain(more).copied().collect();
-        (seen.sort_unstable(), expected.sort_unstable());
+        seen.sort_unstable();
+        expected.sort_unstable();
         assert_eq!(seen, expected, "{tool}\n{}", ran.story());
     }
     let broken =
@@ -423,7 +423,7 @@ fn at_a_timeout_the_commands_group_is_killed() {
     let line = "cd \"$CLAUDE_PROJECT_DIR\"; sleep 600 & echo $! >child; wait";
     let slow = json!({"type": "command", "timeout": 0.5, "command": line});
     let hooks = json!({"PostToolUse": [{"matcher": "Write", "hooks": [slow]}]});
-    let (ran, answers) = session(&hooks, &[event("PostToolUse", 1, Value::Null)]);
+    let (ran, answers) = session(&hooks, &[event("PostToolUse", 1, &Value::Null)]);
     let note = answers[0]["notes"][0].as_str().expect("a note");
     assert!(note.contains("timed out after 500ms"), "{note}");
     gone(
@@ -441,7 +441,7 @@ fn a_session_starts_with_the_text_of_its_commands_and_in_spite_of_their_failures
         ],
         "SessionEnd": [{"hooks": [command("cat >>\"$CLAUDE_PROJECT_DIR/ended\"")]}],
     });
-    let (ran, answers) = session(&hooks, &[event("UserPromptSubmit", 1, Value::Null)]);
+    let (ran, answers) = session(&hooks, &[event("UserPromptSubmit", 1, &Value::Null)]);
     ran.exits(0);
     assert_eq!(
         answers[0]["context"],

@@ -36,7 +36,7 @@ fn runners() -> Vec<Value> {
 }
 
 /// The event of a phase at which its hook says this.
-fn event(phase: &str, say: Value) -> (&'static str, Value) {
+fn event(phase: &str, say: &Value) -> (&'static str, Value) {
     let (_, words, kind, _) = PHASES.iter().find(|row| row.0 == phase).expect("a phase");
     let mut payload = match binding(words) {
         "on-tool-call" => call("ls"),
@@ -54,7 +54,7 @@ fn event(phase: &str, say: Value) -> (&'static str, Value) {
 
 /// Answers of one session in which each row's hook says so, compared key by key.
 fn table(rows: &[(&str, Value, Value)]) -> Ran {
-    let events: Vec<_> = rows.iter().map(|(phase, say, _)| event(phase, say.clone())).collect();
+    let events: Vec<_> = rows.iter().map(|(phase, say, _)| event(phase, say)).collect();
     let (ran, answers) = session(&runners(), &events);
     for ((phase, say, expected), answer) in rows.iter().zip(&answers) {
         for (key, value) in expected.as_object().expect("an object") {
@@ -196,7 +196,7 @@ fn the_event_has_the_five_fields_and_the_input_of_its_phase() {
     let mut hooks: Vec<Value> = PHASES.iter().map(listens).collect();
     hooks.push(json!({"name": "start", "binding": "on-session-start", "commit_policy": "steer",
         "protocol": "hook-runner", "command": "cat >>{work}/told"}));
-    let events: Vec<_> = PHASES.iter().map(|row| event(row.0, json!("said"))).collect();
+    let events: Vec<_> = PHASES.iter().map(|row| event(row.0, &json!("said"))).collect();
     let (ran, _) = session(&hooks, &events);
     let told = told(&ran);
     assert_eq!(told.len(), 9, "{}", ran.story());

@@ -213,9 +213,10 @@ impl Asker for Approvals {
             End::Given(Given::Allowed { by, remembered }) => {
                 asked.by = Some(by);
                 asked.scope = remembered.then(|| scope.shown().to_owned());
-                let (answer, told) = match remembered {
-                    true => (AskAnswer::Remembered, "remembered"),
-                    false => (AskAnswer::Approved, "allowed"),
+                let (answer, told) = if remembered {
+                    (AskAnswer::Remembered, "remembered")
+                } else {
+                    (AskAnswer::Approved, "allowed")
                 };
                 (answer, told.to_owned())
             }

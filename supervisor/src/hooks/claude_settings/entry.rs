@@ -71,9 +71,9 @@ pub(super) fn read(hook: &Map<String, Value>, place: &Place<'_>) -> Result<Entry
     }
     for key in hook.keys() {
         match key.as_str() {
-            "type" | "command" | "timeout" | "statusMessage" | "description" | "async" => {}
-            // A hook in the background that may speak up later; here it is one in the background.
-            "asyncRewake" | "rewakeMessage" | "rewakeSummary" => {}
+            // One that is to wake the agent later is one in the background like any other.
+            "async" | "asyncRewake" | "rewakeMessage" | "rewakeSummary" | "type" | "command" | "timeout"
+            | "statusMessage" | "description" => {}
             "if" => entry.warn(at, "\"if\" is not evaluated: the hook is asked every time"),
             "once" => entry.warn(at, "\"once\" is not honoured: the hook is asked every time"),
             "shell" if hook[key] == "bash" || hook[key] == "sh" => {}

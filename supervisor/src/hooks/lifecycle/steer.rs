@@ -83,7 +83,7 @@ pub(super) fn take(
     done("block");
     match block {
         Block::Refuses => {
-            refuse(reply, Refusal { hook: hook.name.clone(), reason, defect: None, detail: None })
+            refuse(reply, Refusal { hook: hook.name.clone(), reason, defect: None, detail: None });
         }
         Block::Reopens => feedback.push(reason),
         Block::Tells if hook.terms.guardrail => {

@@ -123,8 +123,9 @@ pub(super) struct Written {
     pub(super) updated_output: Option<Value>,
     pub(super) context: Option<String>,
     pub(super) message: Option<String>,
-    /// `continue: false`, with its reason.
-    pub(super) halt: Option<Option<String>>,
+    /// `continue: false`.
+    pub(super) halts: bool,
+    pub(super) stop_reason: Option<String>,
     /// Keys that were ignored.
     pub(super) ignored: Vec<String>,
 }
@@ -156,10 +157,8 @@ impl Written {
             }
             None => {}
         }
-        let stop_reason = object.take("stopReason");
-        if object.take_bool("continue")? == Some(false) {
-            written.halt = Some(text_of(stop_reason));
-        }
+        written.stop_reason = text_of(object.take("stopReason"));
+        written.halts = object.take_bool("continue")? == Some(false);
         // There is no transcript here that a hook's output could be kept out of.
         object.take_bool("suppressOutput")?;
         written.message = object.take_string("systemMessage")?;
@@ -214,7 +213,7 @@ impl Written {
 
     /// The strictest of all places, and the reason that was given for it.
     pub(super) fn decision(&self) -> Result<HookAnswer, Fault> {
-        let halt = self.halt.iter().map(|reason| (Decision::Deny, reason.clone()));
+        let halt = self.halts.then(|| (Decision::Deny, self.stop_reason.clone()));
         let found: Vec<_> = self.found.iter().cloned().chain(halt).collect();
         // `max_by_key` would take the last of equals; the first is what the author wrote for this call.
         let strictest = found.iter().map(|(decision, _)| *decision).max().unwrap_or(Decision::None);
@@ -223,10 +222,10 @@ impl Written {
         strictest.with_reason(reason.as_deref())
     }
 
-    /// The reason of a block, where nothing else can be decided.
-    pub(super) fn block(&self) -> Option<Option<&str>> {
+    /// The reason of a block, where nothing else can be decided; empty when none was given.
+    pub(super) fn block(&self) -> Option<&str> {
         let block = self.found.iter().find(|(decision, _)| *decision == Decision::Deny);
-        block.map(|(_, reason)| reason.as_deref())
+        block.map(|(_, reason)| reason.as_deref().unwrap_or_default())
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn answer(point: Point, run: &Run) -> Result<Said, Fault> {
         End::Exit(2) if point == Point::PreToolUse => {
             Decision::Deny.with_reason(Some(&String::from_utf8_lossy(&run.stderr))).map(Said::from)
         }
-        End::Exit(2) => Ok(blocked(Some(&String::from_utf8_lossy(&run.stderr)))),
+        End::Exit(2) => Ok(blocked(&String::from_utf8_lossy(&run.stderr))),
         End::Exit(_) | End::Signal(_) => Err(crash(run.end)),
     }
 }
@@ -92,13 +92,12 @@ fn object(point: Point, text: &[u8]) -> Result<Said, Fault> {
         let keys = reason::excerpt(written.ignored.join(", ").as_bytes());
         said.notes.push(format!("keys of its answer that mean nothing here were passed over: {keys}"));
     }
-    said.halt = written
-        .halt
-        .map(|reason| reason.as_deref().and_then(reason::clean).unwrap_or_else(|| NO_REASON.to_owned()));
+    let stop_reason = || written.stop_reason.as_deref().and_then(reason::clean);
+    said.halt = written.halts.then(|| stop_reason().unwrap_or_else(|| NO_REASON.to_owned()));
     Ok(said)
 }
 
-fn blocked(why: Option<&str>) -> Said {
-    let why = why.and_then(reason::clean).unwrap_or_else(|| NO_REASON.to_owned());
+fn blocked(why: &str) -> Said {
+    let why = reason::clean(why).unwrap_or_else(|| NO_REASON.to_owned());
     Said { block: Some(why), ..Said::default() }
 }
