@@ -401,6 +401,20 @@ fn a_block_that_may_be_asked_about_waits_for_someone_and_its_learner_hears_of_a_
 }
 
 #[test]
+fn an_ask_about_a_program_teaches_as_well_and_a_learner_that_fails_changes_nothing() {
+    for (learner, code) in [("cat >>{work}/learned", 0), ("cat >>{work}/learned; exit 9", 0)] {
+        let line = r#"case $(cat) in *RAN*) echo '{"message":"touch?","ask_approval":true}'; exit 2;; esac"#;
+        let guard = json!({"name": "guard", "binding": "on-shell", "commit_policy": "deny", "protocol": "hook-runner",
+            "command": line, "learner": learner});
+        let live = Gate::with_hooks(&[guard]).option("--interactive").start(["/bin/touch", "RAN"]);
+        live.approvals(["allow", &pending(&live), "--remember"]);
+        let ran = live.finish();
+        ran.exits(code);
+        ran.present(["RAN", "learned"]);
+    }
+}
+
+#[test]
 fn asking_means_nothing_without_a_block_and_at_other_phases() {
     need!(python3);
     let asks = |exit: i32| json!({"exit": exit, "out": "{\"ask_approval\":true,\"message\":\"m\"}"});

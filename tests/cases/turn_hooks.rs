@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shellgate_tests::need;
 
 use super::lifecycle_hooks::{call, of_kind, told};
-use super::said::{says, session, session_of, told_to};
+use super::said::{says, session, session_of, speaks, told_to};
 
 const PROMPTED: &str = "on-task-start";
 const CALLING: &str = "on-tool-call";
@@ -245,11 +245,20 @@ fn a_crash_refuses_where_something_is_decided_and_is_a_note_elsewhere() {
 #[test]
 fn a_manifest_may_choose_that_a_failure_at_a_prompt_is_a_note() {
     need!(python3);
-    for (choice, verdict) in [("note", Value::Null), ("block", json!("deny"))] {
-        let mut hook = says("p", PROMPTED, "steer");
-        hook["on_fault"] = choice.into();
+    for (protocol, choice, verdict) in [
+        ("native", Some("note"), Value::Null),
+        ("native", None, json!("deny")),
+        ("claude", None, Value::Null),
+        ("claude", Some("block"), json!("deny")),
+        ("hook-runner", None, json!("deny")),
+        ("hook-runner", Some("note"), Value::Null),
+    ] {
+        let mut hook = speaks(protocol, "p", PROMPTED, "steer");
+        if let Some(choice) = choice {
+            hook["on_fault"] = choice.into();
+        }
         let (ran, answers) = session(&[hook], &[(PROMPTED, prompt(json!({"p": {"exit": 1}})))]);
-        assert_eq!(answers[0]["verdict"], verdict, "{choice}\n{}", ran.story());
+        assert_eq!(answers[0]["verdict"], verdict, "{protocol} {choice:?}\n{}", ran.story());
     }
     // A policy that cannot answer refuses, and no manifest can say otherwise.
     let mut hook = says("p", "on-tool-call", "deny");

@@ -3,9 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::{answer, payload};
+use super::{Reply, Said, answer, payload};
 use crate::event::{Outcome, OutcomeKind, Phase, Script, ScriptSource};
 use crate::hooks::command::{End, Run};
+use crate::hooks::manifest::CommitPolicy;
 use crate::hooks::manifest::Protocol::{self, Claude, ExitCode, Native};
 use crate::hooks::{Defect, HookAnswer, sample};
 
@@ -323,4 +324,36 @@ fn claude_observers_get_the_outcome_as_tool_response() {
     assert_eq!(input["hook_event_name"], "PostToolUse");
     assert_eq!(input["tool_response"]["exit_code"], 3);
     assert_eq!(input["tool_response"]["kind"], "exited");
+}
+
+#[test]
+fn a_native_reply_steers_by_whatever_way_it_came_and_with_no_other_arms_keys() {
+    let said = |text: &str| Reply::parse(text.as_bytes()).and_then(|reply| reply.said(CommitPolicy::Steer));
+    let all = said(
+        r#"{"block":" b ","prompt":"p","output":[1],"is_error":true,"context":"c","notes":["n"],"halt":"h"}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        (all.block.as_deref(), all.prompt.as_deref(), all.halt.as_deref()),
+        (Some("b"), Some("p"), Some("h"))
+    );
+    assert_eq!((all.output, all.is_error), (Some(json!([1])), Some(true)));
+    assert_eq!((all.context, all.notes), (vec!["c".to_owned()], vec!["n".to_owned()]));
+    assert_eq!(said("{}").unwrap(), Said::default());
+    for (text, defect) in [
+        (r#"{"block":" "}"#, Defect::EmptyReason),
+        (r#"{"block":7}"#, Defect::Unreadable),
+        (r#"{"prompt":7}"#, Defect::Unreadable),
+        (r#"{"is_error":"yes"}"#, Defect::Unreadable),
+        (r#"{"mystery":1}"#, Defect::Unreadable),
+        (r#"{"verdict":"deny","reason":"x"}"#, Defect::WrongArm),
+        (r#"{"input":{}}"#, Defect::WrongArm),
+        (r#"{"reopen":"x"}"#, Defect::WrongArm),
+    ] {
+        assert_eq!(said(text).unwrap_err().defect, defect, "{text}");
+    }
+    // And what steers is nothing that a policy may say.
+    let deny =
+        Reply::parse(br#"{"verdict":"none","output":1}"#).and_then(|reply| reply.said(CommitPolicy::Deny));
+    assert_eq!(deny.unwrap_err().defect, Defect::WrongArm);
 }
