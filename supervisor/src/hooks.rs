@@ -13,6 +13,8 @@ pub mod rules;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod service;
+#[cfg(feature = "wasm")]
+pub mod wasm;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

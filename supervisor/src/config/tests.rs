@@ -11,8 +11,12 @@ const HOOK: &str = "hooks:\n  - name: g\n    binding: on-shell\n    commit_polic
                     rules: [{deny: no, exe: [git]}]\n";
 
 fn load(text: &str) -> Result<Config, String> {
-    let workshop =
-        Workshop { folder: "/nowhere".into(), path: Some("/usr/bin:/bin".into()), scrutiny: Scrutiny::Full };
+    let workshop = Workshop {
+        folder: "/nowhere".into(),
+        path: Some("/usr/bin:/bin".into()),
+        scrutiny: Scrutiny::Full,
+        grants: std::collections::BTreeMap::new(),
+    };
     assemble::assemble("shellgate.yaml", text, &workshop).map_err(|error| error.to_string())
 }
 

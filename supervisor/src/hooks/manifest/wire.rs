@@ -32,7 +32,8 @@ pub struct RawManifest {
     pub env: Option<Spanned<BTreeMap<String, String>>>,
     pub service: Option<Spanned<OneOrMany>>,
     pub http: Option<Spanned<RawHttp>>,
-    pub wasm: Option<Spanned<de::IgnoredAny>>,
+    /// The file of a component.
+    pub wasm: Option<Spanned<String>>,
     pub builtin: Option<Spanned<de::IgnoredAny>>,
 }
 
