@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use tokio::runtime::{Builder, Runtime};
 use wasmtime::component::ResourceTable;
 use wasmtime::{Store, Trap};
@@ -60,6 +61,7 @@ fn run(
     let internal = |why: String| Fault::new(Defect::Internal, format!("cannot run components: {why}"));
     let machine = machine().map_err(internal)?;
     let _ticking = Ticking::start(&machine.engine).map_err(internal)?;
+    let _traps = Traps::unblocked().map_err(|errno| internal(errno.to_string()))?;
     let executor = Executor::new().map_err(|error| internal(error.to_string()))?;
     let state = State {
         wasi: granted(grants, stderr)?,
@@ -79,7 +81,7 @@ fn run(
     let ended = executor.run(invoke(loaded, &mut store, event), deadline, wanted);
     match ended {
         Ended::Itself(Ok(said)) => Ok(said),
-        Ended::Itself(Err(error)) => Err(crash(&error, store.data().bounds.exceeded.as_deref())),
+        Ended::Itself(Err(error)) => Err(failed(&error, store.data().bounds.exceeded.as_deref())),
         Ended::Late => Err(Fault::new(Defect::Timeout, format!("timed out after {timeout:?}"))),
         Ended::Unwanted => Err(Fault::new(Defect::Internal, "nobody waits for the answer any more")),
     }
@@ -113,7 +115,10 @@ fn granted(grants: &Grants, stderr: &Tail) -> Result<WasiCtx, Fault> {
     Ok(wasi.build())
 }
 
-fn crash(error: &wasmtime::Error, exceeded: Option<&str>) -> Fault {
+fn failed(error: &wasmtime::Error, exceeded: Option<&str>) -> Fault {
+    if error.is::<std::str::Utf8Error>() {
+        return Fault::new(Defect::Unreadable, format!("answered with something that is no text: {error}"));
+    }
     let detail = match (exceeded, error.downcast_ref::<I32Exit>(), error.downcast_ref::<Trap>()) {
         (Some(exceeded), _, _) => exceeded.to_owned(),
         (None, Some(exit), _) => format!("exited with status {} instead of answering", exit.0),
@@ -132,6 +137,24 @@ pub(super) fn gave_up(why: &str) -> Fault {
         fault
     } else {
         fault.with_stderr(&why.as_bytes()[why.len().saturating_sub(STDERR_TAIL)..])
+    }
+}
+
+/// A trap is a signal to the thread that runs the code. The supervisor's threads block every signal, and one of this kind
+/// that is blocked would end the process instead.
+struct Traps(SigSet);
+
+impl Traps {
+    fn unblocked() -> nix::Result<Self> {
+        let signals = SigSet::from_iter([Signal::SIGSEGV, Signal::SIGILL, Signal::SIGFPE, Signal::SIGBUS]);
+        signals.thread_swap_mask(SigmaskHow::SIG_UNBLOCK).map(Self)
+    }
+}
+
+impl Drop for Traps {
+    fn drop(&mut self) {
+        // It was this thread's mask before, so the kernel takes it.
+        let _ = self.0.thread_set_mask();
     }
 }
 
