@@ -4,6 +4,7 @@
 //! it tests, is also checked for the bookkeeping that must always hold: see [`Ran`].
 #![forbid(unsafe_code)]
 
+mod builder;
 mod case;
 mod component;
 mod hook;
@@ -15,6 +16,7 @@ mod socket;
 mod terminal;
 mod watched;
 
+pub use builder::{Builder, Missing, shared_state};
 pub use case::Gate;
 pub use component::Component;
 pub use hook::{bound, denies, observer, passes, policy, rules, with};

@@ -78,11 +78,10 @@ pub(crate) fn kept(name: &str, content: &[u8]) -> PathBuf {
 }
 
 /// What `make` makes of a source, made once.
-fn made(name: &str, source: &[u8], make: impl FnOnce(&Path)) -> PathBuf {
+pub(crate) fn made(name: &str, source: &[u8], make: impl FnOnce(&Path)) -> PathBuf {
     let mut hash = DefaultHasher::new();
     source.hash(&mut hash);
-    let uid = nix::unistd::geteuid();
-    let folder = std::env::temp_dir().join(format!("shellgate-programs-{uid}/{:016x}", hash.finish()));
+    let folder = scratch().join(format!("{:016x}", hash.finish()));
     let file = folder.join(name);
     if !file.exists() {
         fs::create_dir_all(&folder).expect("the temporary folder is writable");
@@ -92,6 +91,11 @@ fn made(name: &str, source: &[u8], make: impl FnOnce(&Path)) -> PathBuf {
         fs::rename(&fresh, &file).expect("a rename in one folder");
     }
     file
+}
+
+/// What tests of this user keep from one run to the next.
+pub(crate) fn scratch() -> PathBuf {
+    std::env::temp_dir().join(format!("shellgate-programs-{}", nix::unistd::geteuid()))
 }
 
 /// Where the sources of `programs` are.

@@ -9,6 +9,7 @@ use shellgate_tests::{Component, Gate, denies, passes, with};
 use super::{policy, run};
 
 mod capabilities;
+mod examples;
 mod load;
 
 const NONE: &str = r#"{"verdict":"none"}"#;
