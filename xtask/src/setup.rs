@@ -21,6 +21,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("busybox", "busybox-static"),
     ("make", "make"),
     ("git", "git"),
+    ("git-lfs", "git-lfs"),
     ("python3", "python3"),
     ("pip3", "python3-pip"),
     ("perl", "perl"),
