@@ -15,6 +15,8 @@ pub mod rules;
 pub(crate) mod sample;
 pub mod service;
 mod together;
+#[cfg(feature = "wasm")]
+pub mod wasm;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

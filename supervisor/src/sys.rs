@@ -9,6 +9,8 @@ pub mod mapped;
 pub mod memory;
 pub mod peer;
 pub mod pidfd;
+#[cfg(feature = "wasm")]
+pub mod precompiled;
 pub mod process;
 pub mod ring;
 pub mod seccomp;

@@ -1,8 +1,9 @@
-//! Hooks that are no process per event: a service and an endpoint behind a URL, through the real binary. The same
+//! Hooks that are no process per event: a service, an endpoint behind a URL and a component, through the real binary. The same
 //! failures as of command hooks, and what only they can do.
 
 mod http;
 mod service;
+mod wasm;
 
 use serde_json::{Value, json};
 use shellgate_tests::{Gate, Ran};

@@ -4,7 +4,9 @@
 //! it tests, is also checked for the bookkeeping that must always hold: see [`Ran`].
 #![forbid(unsafe_code)]
 
+mod builder;
 mod case;
+mod component;
 mod hook;
 mod live;
 mod need;
@@ -14,7 +16,9 @@ mod socket;
 mod terminal;
 mod watched;
 
+pub use builder::{Builder, Missing, shared_state};
 pub use case::Gate;
+pub use component::Component;
 pub use hook::{bound, denies, observer, passes, policy, rules, with};
 pub use live::{Leftover, Live, children, gone, only_child, running, signal, state, status_field, until};
 pub use need::{is_root, lacks, skip};

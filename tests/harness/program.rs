@@ -54,31 +54,52 @@ fn newest(path: &Path) -> SystemTime {
 /// The path of `programs/NAME.c`, compiled. Kept under a name of its content, so that tests of several processes
 /// share it. `$SHELLGATE_PROGRAMS` names another folder, which may have it compiled already.
 pub fn program(name: &str) -> PathBuf {
-    let sources = std::env::var_os("SHELLGATE_PROGRAMS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("programs"), PathBuf::from);
+    let sources = sources();
     if sources.join(name).is_file() {
         return sources.join(name);
     }
     let source = sources.join(name).with_extension("c");
     let text = fs::read(&source).unwrap_or_else(|error| panic!("cannot read {}: {error}", source.display()));
-    let mut hash = DefaultHasher::new();
-    text.hash(&mut hash);
-    let uid = nix::unistd::geteuid();
-    let folder = std::env::temp_dir().join(format!("shellgate-programs-{uid}/{:016x}", hash.finish()));
-    let compiled = folder.join(name);
-    if !compiled.exists() {
-        fs::create_dir_all(&folder).expect("the temporary folder is writable");
-        let thread = format!("{:?}", std::thread::current().id());
-        let fresh = folder.join(format!("{name}.{}.{thread}", std::process::id()));
+    made(name, &text, |fresh| {
         let mut cc = Command::new("cc");
-        cc.args(["-O1", "-w", "-pthread", "-o"]).arg(&fresh).arg(&source);
+        cc.args(["-O1", "-w", "-pthread", "-o"]).arg(fresh).arg(&source);
         // A program may ask for more in its first line.
         let text = String::from_utf8_lossy(&text);
         let flags = text.lines().next().and_then(|line| line.split_once("flags: "));
         cc.args(flags.iter().flat_map(|(_, flags)| flags.split_ascii_whitespace()));
         let done = cc.output().expect("a C compiler is needed: cc does not start");
         assert!(done.status.success(), "{}: {}", source.display(), String::from_utf8_lossy(&done.stderr));
-        fs::rename(&fresh, &compiled).expect("a rename in one folder");
+    })
+}
+
+/// A file of this content.
+pub(crate) fn kept(name: &str, content: &[u8]) -> PathBuf {
+    made(name, content, |fresh| fs::write(fresh, content).expect("the temporary folder is writable"))
+}
+
+/// What `make` makes of a source, made once.
+pub(crate) fn made(name: &str, source: &[u8], make: impl FnOnce(&Path)) -> PathBuf {
+    let mut hash = DefaultHasher::new();
+    source.hash(&mut hash);
+    let folder = scratch().join(format!("{:016x}", hash.finish()));
+    let file = folder.join(name);
+    if !file.exists() {
+        fs::create_dir_all(&folder).expect("the temporary folder is writable");
+        let thread = format!("{:?}", std::thread::current().id());
+        let fresh = folder.join(format!("{name}.{}.{thread}", std::process::id()));
+        make(&fresh);
+        fs::rename(&fresh, &file).expect("a rename in one folder");
     }
-    compiled
+    file
+}
+
+/// What tests of this user keep from one run to the next.
+pub(crate) fn scratch() -> PathBuf {
+    std::env::temp_dir().join(format!("shellgate-programs-{}", nix::unistd::geteuid()))
+}
+
+/// Where the sources of `programs` are.
+pub(crate) fn sources() -> PathBuf {
+    std::env::var_os("SHELLGATE_PROGRAMS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("programs"), PathBuf::from)
 }

@@ -12,6 +12,15 @@ use crate::tidy;
 pub(crate) fn run(root: &Path) -> Result<()> {
     must(Command::new("cargo").args(["fmt", "--all", "--check"]).current_dir(root))?;
     tidy::run(root)?;
-    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    must(Command::new("cargo").args(clippy).current_dir(root))
+    let clippy = |features: &[&str]| {
+        let mut command = Command::new("cargo");
+        command
+            .args(["clippy", "--workspace", "--all-targets"])
+            .args(features)
+            .args(["--", "-D", "warnings"]);
+        must(command.current_dir(root))
+    };
+    clippy(&[])?;
+    // What is only there with a feature must not be needed without it.
+    clippy(&["--no-default-features"])
 }

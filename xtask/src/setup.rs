@@ -1,6 +1,8 @@
 //! `cargo xtask setup`: what the tests call besides cargo. Installs with apt where that is possible and says
 //! what is missing where it is not; a test whose program is missing then skips, out loud.
 
+mod builders;
+
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +23,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("git", "git"),
     ("git-lfs", "git-lfs"),
     ("python3", "python3"),
+    ("pip3", "python3-pip"),
     ("perl", "perl"),
     ("node", "nodejs"),
     ("npm", "npm"),
@@ -37,9 +40,15 @@ const FOLDERS: &[&str] =
     &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/games"];
 
 pub(crate) fn run() -> Result<()> {
+    packages()?;
+    builders::install()?;
+    just()
+}
+
+fn packages() -> Result<()> {
     let missing = missing(has);
     if missing.is_empty() {
-        return just();
+        return Ok(());
     }
     if !is_root() || !has("apt-get") {
         eprintln!("setup: tests that need them will skip; please install: {}", missing.join(" "));
@@ -47,8 +56,7 @@ pub(crate) fn run() -> Result<()> {
     }
     let quiet = |command: &mut Command| must(command.env("DEBIAN_FRONTEND", "noninteractive"));
     quiet(Command::new("apt-get").args(["update", "-q"]))?;
-    quiet(Command::new("apt-get").args(["install", "-qy", "--no-install-recommends"]).args(&missing))?;
-    just()
+    quiet(Command::new("apt-get").args(["install", "-qy", "--no-install-recommends"]).args(&missing))
 }
 
 /// What Debian 12 does not have. This package holds the program of just's own release, for each architecture.

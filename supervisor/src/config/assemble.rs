@@ -1,6 +1,7 @@
 //! From the written configuration to the effective one: versions, capabilities, patterns, and every hook
 //! staged. The first thing wrong ends it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::hooks::lifecycle::ToolName;
 use crate::hooks::manifest::wire::{RawHook, RawManifest};
-use crate::hooks::manifest::{Problem, Staged, Workshop, duration, stage};
+use crate::hooks::manifest::{Grants, Problem, RawGrants, Staged, Workshop, duration, stage};
 use crate::hooks::rules::Pattern;
 use serde_saphyr::{Location, Spanned};
 
@@ -44,15 +45,38 @@ pub(super) fn assemble(file: &str, text: &str, workshop: &Workshop) -> Result<Co
             return Err(invalid(Problem { line: 1, column: 1, message }));
         }
     }
-    let mut assembly =
-        Assembly { file, workshop, digest: Sha256::new_with_prefix(text), config: settings(file, &raw)? };
+    let workshop = &Workshop { grants: grants(file, &raw, workshop)?, ..workshop.clone() };
+    let mut assembly = Assembly {
+        file,
+        workshop,
+        digest: Sha256::new_with_prefix(text),
+        components: Vec::new(),
+        config: settings(file, &raw)?,
+    };
     for (at, hook) in raw.hooks.iter().enumerate() {
         assembly.add(at, hook)?;
+    }
+    if let Some(error) = assembly.granted_in_vain(&raw) {
+        return Err(error);
     }
     let Assembly { digest, mut config, .. } = assembly;
     config.digest = hex(&digest.finalize());
     config.warnings.extend(warn::inert(&config.hooks));
     Ok(config)
+}
+
+/// What components are granted. A name that no component has is a grant that somebody believes in.
+fn grants(file: &str, raw: &RawConfig, workshop: &Workshop) -> Result<BTreeMap<String, Grants>, ConfigError> {
+    let read = |(name, written): (&String, &Spanned<RawGrants>)| {
+        let grants = Grants::read(written, &workshop.folder)
+            .map_err(|problem| Problem {
+                message: format!("capabilities.hooks.{name}: {}", problem.message),
+                ..problem
+            })
+            .map_err(|problem| ConfigError::invalid(file, problem, None))?;
+        Ok((name.clone(), grants))
+    };
+    raw.capabilities.hooks.iter().map(read).collect()
 }
 
 fn settings(file: &str, raw: &RawConfig) -> Result<Config, ConfigError> {
@@ -126,10 +150,20 @@ struct Assembly<'a> {
     file: &'a str,
     workshop: &'a Workshop,
     digest: Sha256,
+    /// Names of the hooks that are components.
+    components: Vec<String>,
     config: Config,
 }
 
 impl Assembly<'_> {
+    /// After the last hook: what was granted to none of them.
+    fn granted_in_vain(&self, raw: &RawConfig) -> Option<ConfigError> {
+        let in_vain = |name: &&String| !self.components.contains(name);
+        let (name, written) = raw.capabilities.hooks.iter().find(|(name, _)| in_vain(name))?;
+        let message = format!("capabilities.hooks.{name}: no hook with \"wasm:\" has this name");
+        Some(ConfigError::invalid(self.file, Problem::at(written.referenced, message), None))
+    }
+
     fn add(&mut self, at: usize, hook: &Spanned<RawHook>) -> Result<(), ConfigError> {
         match &hook.value {
             RawHook::Inline(raw) => {
@@ -171,6 +205,9 @@ impl Assembly<'_> {
             let place = raw.name.as_ref().map_or(place, |name| name.referenced);
             let message = format!("hooks[{earlier}] has this name already; names must differ");
             return Err(invalid(Problem::at(place, message)));
+        }
+        if raw.wasm.is_some() {
+            self.components.push(manifest.name.clone());
         }
         let prefix = format!("hook {:?}", manifest.name);
         self.config.warnings.extend(warnings.into_iter().map(|warning| format!("{prefix}: {warning}")));

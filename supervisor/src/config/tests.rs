@@ -11,8 +11,12 @@ const HOOK: &str = "hooks:\n  - name: g\n    binding: on-shell\n    commit_polic
                     rules: [{deny: no, exe: [git]}]\n";
 
 fn load(text: &str) -> Result<Config, String> {
-    let workshop =
-        Workshop { folder: "/nowhere".into(), path: Some("/usr/bin:/bin".into()), scrutiny: Scrutiny::Full };
+    let workshop = Workshop {
+        folder: "/nowhere".into(),
+        path: Some("/usr/bin:/bin".into()),
+        scrutiny: Scrutiny::Full,
+        grants: std::collections::BTreeMap::new(),
+    };
     assemble::assemble("shellgate.yaml", text, &workshop).map_err(|error| error.to_string())
 }
 
@@ -68,7 +72,11 @@ fn errors_name_file_line_column_hook_and_what_to_do() {
         (
             "version: 1\nhooks: [{name: g, wasm: x.wasm}]\n",
             "shellgate.yaml:2:25: hooks[0] \"g\": ",
-            "not available in this version",
+            if cfg!(feature = "wasm") {
+                "component /nowhere/x.wasm cannot be used"
+            } else {
+                "was built without the runner wasm"
+            },
         ),
         (
             "version: 1\nhooks: [{name: g, service: no-such-program-x}]\n",
@@ -83,7 +91,7 @@ fn errors_name_file_line_column_hook_and_what_to_do() {
         (
             "version: 1\nhooks: [{name: g, service: 'true', protocol: claude}]\n",
             "shellgate.yaml:2:46: hooks[0] \"g\": ",
-            "service and http speak native",
+            "service, http and wasm speak native",
         ),
         (
             "version: 1\nhooks: [{name: g, http: {url: 'http://policy.example/'}}]\n",

@@ -1,10 +1,13 @@
 //! `shellgate.yaml` as it is written. Nothing is checked here but shape; unknown and duplicate keys are errors.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 
 use super::ConfigError;
+use crate::hooks::manifest::RawGrants;
 use crate::hooks::manifest::wire::{RawHook, Scalar};
 
 #[derive(Debug, Deserialize)]
@@ -35,6 +38,8 @@ pub(super) struct RawCapabilities {
     pub(super) shell: RawShell,
     #[serde(default)]
     pub(super) tools: RawTools,
+    #[serde(default)]
+    pub(super) hooks: BTreeMap<String, Spanned<RawGrants>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

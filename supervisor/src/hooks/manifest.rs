@@ -1,6 +1,8 @@
 //! A hook as its manifest declares it, after the staging checks: what binds it, what it may commit, what runs it.
 
 mod agree;
+mod component;
+mod grants;
 mod program;
 mod stage;
 mod staging;
@@ -18,6 +20,7 @@ use serde_saphyr::Location;
 
 use crate::hooks::command::pins::Pins;
 
+pub use grants::{Grants, RawGrants};
 pub use program::{ProgramError, resolve};
 pub use stage::{Scrutiny, Staged, Workshop, duration, stage};
 pub use staging::{StagingError, check, honoured, steered};
@@ -153,7 +156,7 @@ pub enum Runner {
     /// Rules about tool calls.
     ToolRules(std::sync::Arc<super::rules::ToolRules>),
     Command(CommandSpec),
-    /// A service, an endpoint.
+    /// A service, an endpoint, a component.
     Native(std::sync::Arc<dyn super::native::Native>),
 }
 

@@ -1,5 +1,5 @@
 //! Runners that are told each event as JSON and answer with one object of the native protocol: a service, an
-//! endpoint. They differ in how the two travel and in nothing else.
+//! endpoint, a component. They differ in how the two travel and in nothing else.
 
 use std::fmt;
 use std::time::Duration;

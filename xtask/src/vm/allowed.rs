@@ -38,6 +38,8 @@ const ALLOWED: &[Allowed] = &[
     // Too large for an image that is unpacked into memory, or of no use without a network.
     always("node is not installed"),
     always("npm is not installed"),
+    always("componentize-py is not installed"),
+    always("componentize-qjs is not installed"),
     always("gdb is not installed"),
     always("vim is not installed"),
     always("cc is not installed"),

@@ -1,6 +1,7 @@
 //! From a written manifest to a staged hook: exactly one runner, a binding that honours its policy, a
 //! program that exists. Runs nothing.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,9 +9,10 @@ use std::time::Duration;
 
 use serde_saphyr::{Location, Spanned};
 
+use super::component::component;
 use super::wire::{OneOrMany, RawManifest, Scalar, Written};
 use super::{
-    Binding, CommandSpec, CommitPolicy, DEFAULT_TIMEOUT, HOOK_RUNNER_TIMEOUT, MAX_TIMEOUT, Manifest, Problem,
+    Binding, CommandSpec, CommitPolicy, DEFAULT_TIMEOUT, Grants, HOOK_RUNNER_TIMEOUT, MAX_TIMEOUT, Manifest, Problem,
     ProgramError, Protocol, Runner, agree, check, resolve,
 };
 use crate::hooks::command::is_forbidden;
@@ -27,6 +29,8 @@ pub struct Workshop {
     /// The supervisor's PATH.
     pub path: Option<OsString>,
     pub scrutiny: Scrutiny,
+    /// What the configuration grants components, by the name of the hook.
+    pub grants: BTreeMap<String, Grants>,
 }
 
 /// How much of a rule is tried at load. Examples, patterns and a first evaluation cost more than all else;
@@ -123,15 +127,10 @@ fn runner(
     warnings: &mut Vec<String>,
     files: &mut Vec<PathBuf>,
 ) -> Result<Runner, Problem> {
-    for (key, place) in [
-        ("wasm", raw.wasm.as_ref().map(|value| value.referenced)),
-        ("builtin", raw.builtin.as_ref().map(|value| value.referenced)),
-    ] {
-        if let Some(place) = place {
-            let message =
-                format!("runner {key} is not available in this version; use rules, command, service or http");
-            return Err(Problem::at(place, message));
-        }
+    if let Some(builtin) = &raw.builtin {
+        let message =
+            "runner builtin is not available in this version; use rules, command, service, http or wasm";
+        return Err(Problem::at(builtin.referenced, message));
     }
     one_runner(raw, place)?;
     if let Some(rules) = &raw.rules {
@@ -166,13 +165,18 @@ fn runner(
     if let Some(protocol) = &raw.protocol
         && protocol.value != Protocol::Native
     {
-        let message =
-            format!("protocol {} belongs to command hooks; service and http speak native", protocol.value);
+        let message = format!(
+            "protocol {} belongs to command hooks; service, http and wasm speak native",
+            protocol.value
+        );
         return Err(Problem::at(protocol.referenced, message));
     }
     if let Some(service) = &raw.service {
         let spec = process(raw, service, Protocol::Native, workshop, files)?;
         return Ok(Runner::Native(Service::new(spec)));
+    }
+    if let Some(wasm) = &raw.wasm {
+        return component(raw, wasm, workshop, files);
     }
     let Some(http) = &raw.http else { return Err(Problem::at(place, NO_RUNNER)) };
     if let Some(env) = &raw.env {
@@ -183,7 +187,7 @@ fn runner(
     Ok(Runner::Native(Arc::new(hook)))
 }
 
-const NO_RUNNER: &str = "has no runner; add rules:, command:, service: or http:";
+const NO_RUNNER: &str = "has no runner; add rules:, command:, service:, http: or wasm:";
 
 fn one_runner(raw: &RawManifest, place: Location) -> Result<(), Problem> {
     let named: Vec<(&str, Location)> = [
@@ -191,6 +195,7 @@ fn one_runner(raw: &RawManifest, place: Location) -> Result<(), Problem> {
         ("command", raw.command.as_ref().map(|value| value.referenced)),
         ("service", raw.service.as_ref().map(|value| value.referenced)),
         ("http", raw.http.as_ref().map(|value| value.referenced)),
+        ("wasm", raw.wasm.as_ref().map(|value| value.referenced)),
     ]
     .into_iter()
     .filter_map(|(name, place)| Some((name, place?)))
@@ -231,8 +236,8 @@ fn first_place(raw: &RawManifest) -> Option<Location> {
     protocol.or_else(|| raw.env.as_ref().map(|value| value.referenced))
 }
 
-fn env(raw: &RawManifest) -> Result<std::collections::BTreeMap<String, String>, Problem> {
-    let Some(env) = &raw.env else { return Ok(std::collections::BTreeMap::new()) };
+fn env(raw: &RawManifest) -> Result<BTreeMap<String, String>, Problem> {
+    let Some(env) = &raw.env else { return Ok(BTreeMap::new()) };
     for (name, value) in &env.value {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             let message = format!(
@@ -287,7 +292,12 @@ pub fn duration(key: &str, written: &Scalar, most: Duration) -> Result<Duration,
 impl Workshop {
     /// For hooks declared in `folder`, with this process's PATH.
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), path: std::env::var_os("PATH"), scrutiny: Scrutiny::Full }
+        Self {
+            folder: folder.to_owned(),
+            path: std::env::var_os("PATH"),
+            scrutiny: Scrutiny::Full,
+            grants: BTreeMap::new(),
+        }
     }
 }
 

@@ -40,7 +40,8 @@ pub struct RawManifest {
     pub learner: Option<Spanned<OneOrMany>>,
     pub service: Option<Spanned<OneOrMany>>,
     pub http: Option<Spanned<RawHttp>>,
-    pub wasm: Option<Spanned<de::IgnoredAny>>,
+    /// The file of a component.
+    pub wasm: Option<Spanned<String>>,
     pub builtin: Option<Spanned<de::IgnoredAny>>,
 }
 
