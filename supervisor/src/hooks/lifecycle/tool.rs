@@ -119,13 +119,23 @@ impl Lifecycle {
         }
         hearing.questions.sort_by_key(|(at, _)| *at);
         for (at, text) in std::mem::take(&mut hearing.questions) {
-            let subject = Subject::Tool(&event);
-            let question = Question { hook: &self.policies[at].name, text: &text, subject, wanted };
-            if let Some(refusal) = gate::put(&*self.asker, &question) {
+            if let Some(refusal) = self.put(&self.policies[at], &text, &event, wanted) {
                 return hearing.end(Verdict::Refused(refusal));
             }
         }
         hearing.end(Verdict::None)
+    }
+
+    /// `None` when it was approved.
+    fn put(
+        &self,
+        hook: &Manifest,
+        text: &str,
+        event: &LifecycleEvent,
+        wanted: Wanted<'_>,
+    ) -> Option<Refusal> {
+        let question = Question { hook: &hook.name, text, subject: Subject::Tool(event), wanted };
+        gate::put(&*self.asker, &question)
     }
 
     fn round(
@@ -149,6 +159,9 @@ impl Lifecycle {
             hearing.notes.append(&mut said.notes);
             match said.answer {
                 HookAnswer::None => {}
+                HookAnswer::Ask { reason } if hook.asks_at_once() => {
+                    self.put(hook, &reason, event, wanted).map_or(Ok(()), Err)?;
+                }
                 HookAnswer::Ask { reason } => hearing.questions.push((at, reason)),
                 HookAnswer::Deny { reason } => return Err(denied(hook, reason)),
                 // `listen` gives faults as errors; one that comes this way refuses all the same.

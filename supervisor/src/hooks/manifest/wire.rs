@@ -9,6 +9,7 @@ use serde::{Deserialize, de};
 use serde_saphyr::Spanned;
 
 use super::{Binding, CommitPolicy, ExecutionMode, Protocol};
+use crate::hooks::builtin;
 use crate::hooks::rules::wire::{RawOtherwise, RawRule};
 
 #[derive(Debug, Clone, Deserialize)]
@@ -33,7 +34,7 @@ pub struct RawManifest {
     pub service: Option<Spanned<OneOrMany>>,
     pub http: Option<Spanned<RawHttp>>,
     pub wasm: Option<Spanned<de::IgnoredAny>>,
-    pub builtin: Option<Spanned<de::IgnoredAny>>,
+    pub builtin: Option<Spanned<builtin::Written>>,
 }
 
 /// An endpoint, as its URL or with headers.

@@ -234,7 +234,8 @@ fn manifests(object: &mut Object<'_>) -> Result<Vec<StagedManifest>, Fault> {
         .collect()
 }
 
-fn bounded(text: &str) -> String {
+/// A piece of context, cut.
+pub(in crate::hooks) fn bounded(text: &str) -> String {
     let mut kept: String = text.chars().take(CONTEXT_LIMIT).collect();
     if kept.len() < text.len() {
         kept.push('…');
