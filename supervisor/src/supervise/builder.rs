@@ -260,7 +260,7 @@ impl Builder {
             no_new_privs: no_new_privs(&config)?,
             inherited,
             signal_mask,
-            environment: Environment::new(control::VARIABLE, &dir.socket_path())?,
+            environment: Environment::new(control::VARIABLE, &dir.socket().path)?,
         };
         let log = dir.logs_dir.join("supervisor.log");
         let setup = Setup {

@@ -5,21 +5,20 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use nix::unistd::getppid;
 
 use super::builder::{Prepared, RunError};
 use crate::launch::front::FAILED;
 use crate::sys::process::{self, Fork};
 
 pub(super) fn run(session: Prepared) -> Result<u8, RunError> {
-    let host = std::process::id() as i32;
     // As system(3) does: they are the command's, which shares the terminal. They come when the session is over.
     let keys = SigSet::from_iter([Signal::SIGINT, Signal::SIGQUIT]);
     let before = keys
         .thread_swap_mask(SigmaskHow::SIG_BLOCK)
         .map_err(|errno| RunError::system("hold signals back")(errno.into()))?;
-    let status = match process::fork() {
-        Ok(Fork::Child) => process::exit_now(i32::from(be_the_front(session, host))),
+    // Who kills the program that they see kills the gate, and without the gate nothing more can be executed.
+    let status = match process::fork_bound() {
+        Ok(Fork::Child) => process::exit_now(i32::from(be_the_front(session))),
         Ok(Fork::Parent { child }) => await_front(child),
         Err(source) => Err(RunError::System { what: "fork the front of the session", source }),
     };
@@ -30,17 +29,8 @@ pub(super) fn run(session: Prepared) -> Result<u8, RunError> {
 
 /// Whatever happens in here, the host's code must not run a second time in this process or in the supervisor, which is
 /// forked from it: a panic ends here too.
-fn be_the_front(session: Prepared, host: i32) -> u8 {
-    let done = catch_unwind(AssertUnwindSafe(|| {
-        // Who kills the program that they see kills the gate, and without the gate nothing more can be executed.
-        process::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0)
-            .map_err(RunError::system("set the death signal"))?;
-        if getppid().as_raw() != host {
-            return Ok(FAILED);
-        }
-        Ok::<u8, RunError>(session.launch()?)
-    }));
-    match done {
+fn be_the_front(session: Prepared) -> u8 {
+    match catch_unwind(AssertUnwindSafe(|| session.launch())) {
         Ok(Ok(status)) => status,
         Ok(Err(error)) => {
             crate::launch::say(format_args!("{error}"));
