@@ -3,6 +3,7 @@
 
 mod argv;
 mod asks;
+mod builtins;
 mod callers;
 mod claude_settings;
 mod command_line;
@@ -11,6 +12,7 @@ mod failing_execs;
 mod git;
 mod hook_answers;
 mod interpreters;
+mod library;
 mod lifecycle;
 mod lifecycle_hooks;
 mod many;

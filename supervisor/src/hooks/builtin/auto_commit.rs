@@ -2,7 +2,7 @@
 //! nothing else, after each such call or when a task ends.
 //!
 //! The repository may be the agent's to write to, and git would run what its configuration and hooks name, outside of
-//! the gate. So git is used by its plumbing alone, which needs none of them: see `git`.
+//! the gate. So only its plumbing is used, which needs no other program, and is allowed none: see `git`.
 
 mod commit;
 mod files;
@@ -191,12 +191,12 @@ impl Committer {
         };
         let git = self.git.bounded(timeout, wanted);
         let work = self.options.repository.as_ref().unwrap_or(&state.cwd);
-        let top = git.work_tree(work)?;
-        let found = files::read(&top, &recorded);
+        let repository = git.repository(work, logs.join(format!(".{hook}.empty")))?;
+        let found = files::read(&repository.top, &recorded);
         let message = self.options.message.replace("{{tool}}", &state.tool).replace("{{session}}", session);
         let commit = Commit {
             git: &git,
-            top: &top,
+            repository: &repository,
             index: &logs.join(format!(".{hook}.index")),
             files: &found.files,
             message: &message,
@@ -208,7 +208,7 @@ impl Committer {
             let before = state.last.replace(made.clone());
             if let Some(target) = &self.options.push {
                 let replaces = before.as_deref().filter(|_| self.options.amend);
-                target.push(&git, &top, (logs, hook), &made, replaces)?;
+                target.push(&git, &repository, (logs, hook), &made, replaces)?;
             }
         }
         match found.left_out.as_slice() {

@@ -4,13 +4,12 @@
 use std::path::Path;
 
 use super::files::Written;
-use super::git::Bounded;
+use super::git::{Bounded, Repository};
 use crate::hooks::command::Fault;
 
 pub(super) struct Commit<'a> {
     pub(super) git: &'a Bounded<'a>,
-    /// The work tree.
-    pub(super) top: &'a Path,
+    pub(super) repository: &'a Repository,
     /// Where our own index may be.
     pub(super) index: &'a Path,
     pub(super) files: &'a [Written],
@@ -22,32 +21,32 @@ pub(super) struct Commit<'a> {
 impl Commit<'_> {
     /// The new commit, or `None` where nothing has changed.
     pub(super) fn make(&self) -> Result<Option<String>, Fault> {
-        let (git, top) = (self.git, self.top);
+        let call = |words: &[&str]| self.git.within(self.repository, words);
         let verify = ["rev-parse", "--quiet", "--verify"];
-        let ask = |what: &str| git.call(top, &[&verify[..], &[what]].concat())?.line_if_any();
+        let ask = |what: &str| call(&[&verify[..], &[what]].concat())?.line_if_any();
         let head = ask("HEAD^{commit}")?;
         let base = head.as_deref().unwrap_or("--empty");
-        git.call(top, &["read-tree", base])?.index(self.index)?.run()?;
+        call(&["read-tree", base])?.index(self.index)?.run()?;
         let entries = self.entries(head.as_deref())?;
         let stage = ["update-index", "-z", "--index-info"];
-        git.call(top, &stage)?.index(self.index)?.stdin(entries.clone()).run()?;
-        let tree = git.call(top, &["write-tree"])?.index(self.index)?.line()?;
+        call(&stage)?.index(self.index)?.stdin(entries.clone()).run()?;
+        let tree = call(&["write-tree"])?.index(self.index)?.line()?;
         if head.is_some() && ask("HEAD^{tree}")?.as_deref() == Some(&tree) {
             return Ok(None);
         }
         let parents = match (&head, self.amends) {
-            (Some(head), Some(own)) if head == own => git.call(top, &["rev-parse", "HEAD^@"])?.line()?,
+            (Some(head), Some(own)) if head == own => call(&["rev-parse", "HEAD^@"])?.line()?,
             (Some(head), _) => head.clone(),
             (None, _) => String::new(),
         };
         let mut words = vec!["commit-tree", &tree, "-F", "-"];
         words.extend(parents.lines().flat_map(|parent| ["-p", parent]));
-        let made = git.call(top, &words)?.stdin(self.message).line()?;
+        let made = call(&words)?.stdin(self.message).line()?;
         // Fails when somebody has committed meanwhile.
         let expected = head.as_deref().unwrap_or("");
-        git.call(top, &["update-ref", "-m", "auto-commit", "HEAD", &made, expected])?.run()?;
+        call(&["update-ref", "-m", "auto-commit", "HEAD", &made, expected])?.run()?;
         // Otherwise the repository's index would say that these files were changed back.
-        git.call(top, &stage)?.stdin(entries).run()?;
+        call(&stage)?.stdin(entries).run()?;
         Ok(Some(made))
     }
 
@@ -58,7 +57,8 @@ impl Commit<'_> {
             let entry = match content {
                 Some(content) => {
                     let store = ["hash-object", "-w", "--no-filters", "--stdin"];
-                    let name = self.git.call(self.top, &store)?.stdin(content.bytes.clone()).line()?;
+                    let name =
+                        self.git.within(self.repository, &store)?.stdin(content.bytes.clone()).line()?;
                     let mode = if content.executable { "100755" } else { "100644" };
                     format!("{mode} {name}\t{path}\0")
                 }

@@ -1,8 +1,10 @@
-//! One git command at a time, bounded, with a clean environment, and so that nothing that the repository names is run:
-//! no hooks, no file system monitor, no fetch of missing objects, no transport but for a push. Filters run only in
-//! commands that are not used here.
+//! One git command at a time, bounded, with a clean environment. But for a push the kernel lets it start no process, so
+//! nothing that the repository names is run: no hook, no filter, no monitor, no fetch of a missing object. The settings
+//! and the empty work tree keep git from trying, and from failing for that.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +15,7 @@ use crate::hooks::command::{self, End, Fault, Run};
 use crate::hooks::in_process::Wanted;
 use crate::hooks::manifest::{CommandSpec, Protocol};
 
-/// What the repository's own configuration cannot undo, since the command line comes last.
+/// Against the repository's own configuration: the command line comes last.
 const SETTINGS: [&str; 5] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -32,6 +34,14 @@ pub(super) struct Git {
     author: Option<Identity>,
     /// The program as the session found it.
     pins: Pins,
+}
+
+/// A repository, and a folder in which git finds no file to look at.
+pub(super) struct Repository {
+    /// The work tree.
+    pub(super) top: PathBuf,
+    git_dir: PathBuf,
+    empty: PathBuf,
 }
 
 /// The same for one event.
@@ -93,6 +103,8 @@ pub(super) struct Call<'a> {
     verb: String,
     spec: CommandSpec,
     stdin: Vec<u8>,
+    /// It may start the programs of a transport.
+    travels: bool,
 }
 
 impl Bounded<'_> {
@@ -106,13 +118,27 @@ impl Bounded<'_> {
             verb: words.first().copied().unwrap_or_default().to_owned(),
             spec: self.git.spec(args.map(str::to_owned).collect()),
             stdin: Vec::new(),
+            travels: false,
         })
     }
 
-    /// The top of the work tree that the folder is in.
-    pub(super) fn work_tree(&self, folder: &Path) -> Result<PathBuf, Fault> {
-        let top = self.call(folder, &["rev-parse", "--show-toplevel"])?.line()?;
-        Ok(PathBuf::from(top))
+    /// The repository whose work tree the folder is in.
+    pub(super) fn repository(&self, folder: &Path, empty: PathBuf) -> Result<Repository, Fault> {
+        let ask = |what| self.call(folder, &["rev-parse", what])?.line().map(PathBuf::from);
+        let (top, git_dir) = (ask("--show-toplevel")?, ask("--absolute-git-dir")?);
+        match fs::create_dir(&empty) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(Fault::new(Defect::Crash, format!("cannot make {}: {error}", empty.display())))
+            }
+            _ => Ok(Repository { top, git_dir, empty }),
+        }
+    }
+
+    /// A command about this repository.
+    pub(super) fn within(&self, repository: &Repository, words: &[&str]) -> Result<Call<'_>, Fault> {
+        let Repository { git_dir, empty, .. } = repository;
+        let call = self.call(empty, words)?;
+        Ok(call.env("GIT_DIR", text(git_dir)?).env("GIT_WORK_TREE", text(empty)?))
     }
 }
 
@@ -126,6 +152,12 @@ impl Call<'_> {
     pub(super) fn index(self, index: &Path) -> Result<Self, Fault> {
         let index = text(index)?.to_owned();
         Ok(self.env("GIT_INDEX_FILE", &index))
+    }
+
+    /// With the transports that are named here.
+    pub(super) fn travelling(mut self, protocols: &str) -> Self {
+        self.travels = true;
+        self.env("GIT_ALLOW_PROTOCOL", protocols)
     }
 
     pub(super) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
@@ -165,8 +197,9 @@ impl Call<'_> {
     }
 
     fn end(self) -> Result<Run, Fault> {
-        let Self { bounded, verb, spec, stdin } = self;
-        command::ask_whole(&spec, bounded.timeout, &stdin, bounded.wanted)
+        let Self { bounded, verb, spec, stdin, travels } = self;
+        let ask = if travels { command::ask_whole } else { command::ask_alone };
+        ask(&spec, bounded.timeout, &stdin, bounded.wanted)
             .map_err(|fault| Fault::new(fault.defect, format!("git {verb}: {}", fault.detail)))
     }
 }

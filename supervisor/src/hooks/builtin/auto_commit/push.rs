@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::Push;
-use super::git::{Bounded, text};
+use super::git::{Bounded, Repository, text};
 use crate::hooks::Defect;
 use crate::hooks::command::Fault;
 
@@ -33,14 +33,15 @@ impl Push {
     pub(super) fn push(
         &self,
         git: &Bounded<'_>,
-        top: &Path,
+        repository: &Repository,
         (scratch, hook): (&Path, &str),
         commit: &str,
         replaces: Option<&str>,
     ) -> Result<(), Fault> {
         let bare = scratch.join(format!(".{hook}.push"));
-        let objects =
-            git.call(top, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?.line()?;
+        let objects = git
+            .within(repository, &["rev-parse", "--path-format=absolute", "--git-path", "objects"])?
+            .line()?;
         git.call(scratch, &["init", "--quiet", "--bare", "--template=", text(&bare)?])?.run()?;
         let borrowed = bare.join("objects/info");
         fs::create_dir_all(&borrowed)
@@ -56,6 +57,6 @@ impl Push {
         if let Ok(agent) = std::env::var("SSH_AUTH_SOCK") {
             call = call.env("SSH_AUTH_SOCK", &agent);
         }
-        call.env("GIT_ALLOW_PROTOCOL", PROTOCOLS).run().map(drop)
+        call.travelling(PROTOCOLS).run().map(drop)
     }
 }

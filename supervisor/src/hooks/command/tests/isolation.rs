@@ -76,8 +76,30 @@ fn no_signal_is_ignored_or_blocked() {
 fn a_hook_dies_with_the_thread_that_asked_it() {
     let spawn = || {
         let args = ["-c".to_owned(), "exec sleep 10".to_owned()];
-        hook_process::spawn(Path::new("/bin/sh"), &args, &[], Path::new("/")).unwrap()
+        hook_process::spawn(Path::new("/bin/sh"), &args, &[], Path::new("/"), hook_process::Company::Allowed)
+            .unwrap()
     };
     let mut orphan = std::thread::spawn(spawn).join().unwrap();
     assert_eq!(orphan.wait().unwrap().signal(), Some(9));
+}
+
+/// What a repository names must not be run by the git that reads it.
+#[test]
+fn a_process_that_is_to_be_alone_starts_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = dir.path().join("mark");
+    let run = |line: &str, alone: bool| {
+        let spec = sh(&line.replace("MARK", mark.to_str().unwrap()));
+        let ask = if alone { super::super::ask_alone } else { super::super::ask };
+        ask(&spec, Duration::from_secs(20), b"", &|| true).unwrap()
+    };
+    for line in ["/bin/touch MARK; exit 0", "/bin/touch MARK & wait", "echo $(/bin/touch MARK)"] {
+        run(line, true);
+        assert!(!mark.exists(), "{line}");
+        run(line, false);
+        assert!(mark.exists(), "{line} does start one otherwise");
+        std::fs::remove_file(&mark).unwrap();
+    }
+    let alone = run("exec /bin/sh -c 'echo still here'", true);
+    assert_eq!(String::from_utf8_lossy(&alone.stdout), "still here\n", "it may become another program");
 }
