@@ -73,7 +73,7 @@ impl Host {
     fn behave(&self) {
         match self.does {
             Does::Panic => panic!("this hook fell over"),
-            Does::Hang => std::thread::sleep(Duration::from_secs(3600)),
+            Does::Hang => std::thread::sleep(Duration::from_hours(1)),
             Does::Abort => {
                 // What a stack overflow or a double panic does.
                 #[expect(clippy::disallowed_methods, reason = "that is what this hook is for")]
@@ -121,13 +121,11 @@ impl Observer for Host {
 
     fn on_exec(&self, event: &Event) -> Result<(), Failure> {
         self.behave();
-        match self.does {
-            Does::Deny => Err("this observer cannot write".into()),
-            _ => {
-                self.note(&("exec", &event.name));
-                Ok(())
-            }
+        if matches!(self.does, Does::Deny) {
+            return Err("this observer cannot write".into());
         }
+        self.note(&("exec", &event.name));
+        Ok(())
     }
 
     fn on_event(&self, event: &LifecycleEvent) -> Result<(), Failure> {
@@ -222,7 +220,7 @@ fn run() -> Result<u8, Failure> {
         session = session.observer(host(observer));
     }
     if wanted.thread {
-        std::thread::spawn(|| std::thread::sleep(Duration::from_secs(3600)));
+        std::thread::spawn(|| std::thread::sleep(Duration::from_hours(1)));
     }
     Ok(session.run()?)
 }

@@ -157,6 +157,6 @@ macro_rules! shown_by_name {
         }
     )+};
 }
-pub(self) use shown_by_name;
+use shown_by_name;
 
 shown_by_name!(Policy, Watcher);

@@ -152,7 +152,7 @@ fn embedded_policies_and_those_of_a_manifest_are_heard_together_and_the_earliest
 struct Watch<F>(Calls, F);
 
 impl<F: Fn() -> Result<(), Failure> + Send + Sync + 'static> Observer for Watch<F> {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "watch"
     }
 

@@ -61,13 +61,12 @@ pub(super) fn read(top: &Path, recorded: &[PathBuf]) -> Found {
 /// The path inside the work tree. Links in front of the work tree are the user's; one inside fails when it is opened.
 fn within(top: &Path, path: &Path) -> Result<String, String> {
     let outside = || "it is not in the work tree".to_owned();
-    let inside = match path.strip_prefix(top) {
-        Ok(inside) => inside.to_owned(),
-        Err(_) => {
-            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(outside()) };
-            let parent = std::fs::canonicalize(parent).map_err(|error| error.to_string())?;
-            parent.join(name).strip_prefix(top).map_err(|_| outside())?.to_owned()
-        }
+    let inside = if let Ok(inside) = path.strip_prefix(top) {
+        inside.to_owned()
+    } else {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(outside()) };
+        let parent = std::fs::canonicalize(parent).map_err(|error| error.to_string())?;
+        parent.join(name).strip_prefix(top).map_err(|_| outside())?.to_owned()
     };
     let plain = inside.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     let own = inside.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));

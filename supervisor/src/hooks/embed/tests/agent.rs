@@ -67,12 +67,12 @@ impl Hook for Fixed {
     }
 }
 
-fn block(reason: &str) -> Option<HookAction> {
-    Some(HookAction::Block { reason: reason.into() })
+fn block(reason: &str) -> HookAction {
+    HookAction::Block { reason: reason.into() }
 }
 
-fn ask(message: &str) -> Option<HookAction> {
-    Some(HookAction::Ask { message: message.into() })
+fn ask(message: &str) -> HookAction {
+    HookAction::Ask { message: message.into() }
 }
 
 /// Hooks that answer so, called a, b and c.
@@ -127,18 +127,20 @@ fn refusal(judgement: &ToolJudgement) -> &Refusal {
     }
 }
 
+/// Answers, who is called, and who refuses with which words.
+type Row = ([Option<HookAction>; 3], &'static [&'static str], Option<(&'static str, &'static str)>);
+
 #[test]
 fn the_first_block_or_ask_ends_the_walk_and_an_allow_never_does() {
     let allow = || Some(HookAction::Allow);
-    type Row = ([Option<HookAction>; 3], &'static [&'static str], Option<(&'static str, &'static str)>);
     let table: [Row; 7] = [
         ([None, None, None], &["a", "b", "c"], None),
         ([allow(), allow(), allow()], &["a", "b", "c"], None),
-        ([allow(), None, block("no")], &["a", "b", "c"], Some(("c", "no"))),
-        ([allow(), block("no"), block("later")], &["a", "b"], Some(("b", "no"))),
-        ([block("first"), allow(), None], &["a"], Some(("a", "first"))),
-        ([None, ask("sure?"), block("later")], &["a", "b"], Some(("b", "sure?"))),
-        ([ask("sure?"), allow(), allow()], &["a"], Some(("a", "sure?"))),
+        ([allow(), None, Some(block("no"))], &["a", "b", "c"], Some(("c", "no"))),
+        ([allow(), Some(block("no")), Some(block("later"))], &["a", "b"], Some(("b", "no"))),
+        ([Some(block("first")), allow(), None], &["a"], Some(("a", "first"))),
+        ([None, Some(ask("sure?")), Some(block("later"))], &["a", "b"], Some(("b", "sure?"))),
+        ([Some(ask("sure?")), allow(), allow()], &["a"], Some(("a", "sure?"))),
     ];
     for (actions, called, refused) in table {
         let calls = Calls::default();
@@ -157,7 +159,7 @@ fn the_first_block_or_ask_ends_the_walk_and_an_allow_never_does() {
 
 #[test]
 fn an_ask_without_anyone_is_a_block_that_keeps_the_message() {
-    let judgement = judge(&acting(&Calls::default(), &[ask("delete the branch?")]));
+    let judgement = judge(&acting(&Calls::default(), &[Some(ask("delete the branch?"))]));
     let refusal = refusal(&judgement);
     assert_eq!(refusal.defect, Some(Defect::Unanswered));
     assert!(refusal.reason.contains("\"delete the branch?\""), "{refusal:?}");
@@ -175,9 +177,9 @@ impl Asker for Yes {
 
 #[test]
 fn an_approved_ask_lets_the_later_hooks_have_their_say() {
-    for (last, refused) in [(Some(HookAction::Allow), false), (block("all the same"), true)] {
+    for (last, refused) in [(Some(HookAction::Allow), false), (Some(block("all the same")), true)] {
         let calls = Calls::default();
-        let hooks = acting(&calls, &[ask("sure?"), last]);
+        let hooks = acting(&calls, &[Some(ask("sure?")), last]);
         let engine = engine(&hooks).with_asker(Box::new(Yes(Arc::clone(&calls))));
         let judgement = engine.judge_tool(&call(), &|| true);
         assert_eq!(names(&calls), ["a", "yes", "b"]);
@@ -208,7 +210,7 @@ fn a_hook_that_panics_blocks_and_the_later_ones_are_not_called() {
     assert_eq!(names(&calls), ["broken"]);
     let late = Manifest { timeout: Duration::ZERO, ..acting(&calls, &[Some(HookAction::Allow)])[0].clone() };
     assert_ne!(judge(&[late]).verdict, Verdict::None, "no time is no answer");
-    let silent = judge(&acting(&calls, &[block(" ")]));
+    let silent = judge(&acting(&calls, &[Some(block(" "))]));
     assert_eq!(self::refusal(&silent).defect, Some(Defect::EmptyReason));
 }
 
@@ -225,13 +227,9 @@ fn wishing(calls: &Calls, wishes: Vec<Option<CompactResult>>) -> Vec<Manifest> {
     hooks.flat_map(|fixed| hook(Arc::new(fixed))).collect()
 }
 
-fn wish(instructions: Option<&str>, context: &[&str]) -> Option<CompactResult> {
+fn wish(instructions: Option<&str>, context: &[&str]) -> CompactResult {
     let additional_context = context.iter().map(|&text| text.to_owned()).collect();
-    Some(CompactResult {
-        abort: false,
-        new_instructions: instructions.map(str::to_owned),
-        additional_context,
-    })
+    CompactResult { abort: false, new_instructions: instructions.map(str::to_owned), additional_context }
 }
 
 #[test]
@@ -239,7 +237,11 @@ fn the_last_instructions_count_later_hooks_see_earlier_ones_and_context_adds_up(
     let calls = Calls::default();
     let hooks = wishing(
         &calls,
-        vec![wish(Some("keep names"), &["one"]), wish(None, &["two", "three"]), wish(Some("keep all"), &[])],
+        vec![
+            Some(wish(Some("keep names"), &["one"])),
+            Some(wish(None, &["two", "three"])),
+            Some(wish(Some("keep all"), &[])),
+        ],
     );
     let Commits { reply, .. } = compact(&hooks);
     assert_eq!(reply.instructions.as_deref(), Some("keep all"));
@@ -262,7 +264,7 @@ fn no_opinion_on_a_compaction_changes_nothing() {
 fn the_first_abort_wins_and_later_hooks_are_not_called() {
     let calls = Calls::default();
     let abort = Some(CompactResult { abort: true, ..CompactResult::default() });
-    let hooks = wishing(&calls, vec![wish(Some("x"), &[]), abort, wish(Some("y"), &["z"])]);
+    let hooks = wishing(&calls, vec![Some(wish(Some("x"), &[])), abort, Some(wish(Some("y"), &["z"]))]);
     let Commits { reply, .. } = compact(&hooks);
     assert!(reply.abort);
     assert_eq!(names(&calls), ["a", "b"]);
@@ -390,7 +392,7 @@ fn a_hook_judges_what_an_earlier_one_has_rewritten() {
 fn a_hook_of_defaults_has_no_opinion() {
     struct Nothing;
     impl Hook for Nothing {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "nothing"
         }
     }
