@@ -71,6 +71,24 @@ impl Config {
         assemble::assemble(&format!("preset:{name}"), text, &workshop)
     }
 
+    /// Everything within the capabilities, and no hook.
+    pub fn none() -> Self {
+        let workshop = Workshop::new(Path::new("/"));
+        let mut config = assemble::assemble("none", "version: 1", &workshop)
+            .expect("a configuration that says nothing is a valid one, as a test shows");
+        config.warnings.clear();
+        config
+    }
+
+    /// Adds hooks behind those that are there.
+    pub fn add_hooks(&mut self, hooks: Vec<Manifest>) {
+        // What was said about the hooks may not hold any more.
+        let said = warn::inert(&self.hooks);
+        self.warnings.retain(|warning| !said.contains(warning));
+        self.hooks.extend(hooks);
+        self.warnings.extend(warn::inert(&self.hooks));
+    }
+
     /// A text as if it were the configuration of a folder.
     pub(crate) fn of_text(text: &str, folder: &Path) -> Result<Self, ConfigError> {
         assemble::assemble("shellgate.yaml", text, &Workshop::new(folder))

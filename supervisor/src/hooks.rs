@@ -1,10 +1,13 @@
 //! The gate. Every policy hook must return a clean none; whatever else happens is a refusal.
 #![forbid(unsafe_code)]
 
+pub mod builtin;
 pub mod claude_settings;
 pub mod command;
+pub mod embed;
 pub mod gate;
 pub mod http;
+pub mod in_process;
 pub mod lifecycle;
 pub mod manifest;
 pub mod native;
@@ -112,4 +115,16 @@ pub enum HookAnswer {
         defect: Defect,
         detail: String,
     },
+}
+
+impl HookAnswer {
+    /// Refused, with a sentence for the agent.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::Deny { reason: reason.into() }
+    }
+
+    /// Refused unless someone outside the tree agrees.
+    pub fn ask(question: impl Into<String>) -> Self {
+        Self::Ask { reason: question.into() }
+    }
 }

@@ -203,7 +203,7 @@ pub fn inherited_descriptors() -> std::io::Result<Vec<i32>> {
 }
 
 /// To the caller's stderr, which may be closed or full: what cannot be said changes nothing.
-fn say(text: std::fmt::Arguments<'_>) {
+pub(crate) fn say(text: std::fmt::Arguments<'_>) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "shellgate: {text}");
 }

@@ -18,9 +18,11 @@ use std::time::{Duration, Instant};
 use crate::event::Event;
 use crate::event::Phase;
 use crate::event::lifecycle::LifecycleEvent;
-use crate::hooks::manifest::{Binding, ExecutionMode, Manifest, Terms};
+use crate::hooks::Refusal;
+use crate::hooks::in_process::Told;
+use crate::hooks::manifest::{Binding, ExecutionMode, Manifest, Runner, Terms};
 use crate::trace::Redactor;
-use lane::{Lane, Told};
+use lane::Lane;
 
 pub use log::Log;
 
@@ -50,6 +52,8 @@ struct Watch {
     blocking: bool,
     /// At this binding its answer is committed, so it is heard elsewhere.
     commits_at: Option<Binding>,
+    /// In this process: it is told about refusals too.
+    inside: bool,
     timeout: Duration,
     terms: Terms,
 }
@@ -60,6 +64,7 @@ impl Watch {
             binding: hook.binding,
             blocking: hook.execution_mode == ExecutionMode::Blocking,
             commits_at: LIFECYCLE.into_iter().find(|binding| hook.commits_at(*binding)),
+            inside: matches!(hook.runner, Runner::InProcess(_)),
             timeout: hook.timeout,
             terms: hook.terms.clone(),
         }
@@ -83,6 +88,9 @@ impl Observers {
         let mut observers = Self { lanes: Vec::new(), hooks: Vec::new(), unstarted: Vec::new() };
         for hook in manifests.into_iter().filter(observes) {
             let watch = Watch::of(&hook);
+            if let Runner::InProcess(inner) = &hook.runner {
+                inner.attach(logs, &hook.name);
+            }
             let log = Log::new(logs, &hook.name, redactor.clone());
             let lane = Arc::new(Lane::new(hook.name, hook.runner, hook.timeout, log, Arc::clone(on_fault)));
             let worker = Arc::clone(&lane);
@@ -118,6 +126,30 @@ impl Observers {
             let event = shared.get_or_insert_with(|| Arc::new(event.clone()));
             lane.push(Told::Exec(Arc::clone(event)));
         }
+    }
+
+    /// Whether a refusal of this binding is told to anyone.
+    pub fn watch_refusals(&self, binding: Binding) -> bool {
+        self.refusals(binding).next().is_some()
+    }
+
+    /// Queues a refused exec for the observers in this process.
+    pub fn tell_refused_exec(&self, event: &Arc<Event>, refusal: &Arc<Refusal>) {
+        for lane in self.refusals(Binding::OnShell) {
+            lane.push(Told::ExecRefused(Arc::clone(event), Arc::clone(refusal)));
+        }
+    }
+
+    /// Queues a refused tool call for the observers in this process.
+    pub fn tell_refused_tool(&self, event: &Arc<LifecycleEvent>, refusal: &Arc<Refusal>) {
+        for lane in self.refusals(Binding::OnToolCall) {
+            lane.push(Told::ToolRefused(Arc::clone(event), Arc::clone(refusal)));
+        }
+    }
+
+    fn refusals(&self, binding: Binding) -> impl Iterator<Item = &Arc<Lane>> {
+        let told = move |watch: Watch| watch.inside && watch.binding.is_none_or(|own| own == binding);
+        self.watching(told).map(|(lane, _)| lane)
     }
 
     /// Whether an exec's end is told to anyone.

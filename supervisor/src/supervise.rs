@@ -4,12 +4,16 @@
 //! are the notify pool's.
 #![forbid(unsafe_code)]
 
+mod builder;
+mod hosted;
 mod judge;
 mod lifecycle;
 mod memo;
 mod refusal;
 mod release;
 mod tree;
+
+pub use builder::{Builder, RunError, Supervisor};
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +25,7 @@ use crate::capture::memory;
 use crate::config::{Config, OnFailure};
 use crate::control;
 use crate::control::approvals::Approvals;
+use crate::hooks::Refusal;
 use crate::hooks::gate::Gate;
 use crate::hooks::lifecycle::Lifecycle;
 use crate::launch::Launched;
@@ -99,6 +104,13 @@ impl Ledger {
         if let Err(error) = self.trace.write(record) {
             tracing::error!("{error}");
         }
+    }
+
+    /// As observers may see it: a reason may repeat what a program was given.
+    fn shown(&self, refusal: &Refusal) -> Refusal {
+        let text = |text: &str| self.redactor.text(text).into_owned();
+        let detail = refusal.detail.as_deref().map(text);
+        Refusal { hook: refusal.hook.clone(), reason: text(&refusal.reason), defect: refusal.defect, detail }
     }
 }
 

@@ -2,6 +2,7 @@
 //! owned descriptors, `io::Error` with the kernel's errno, no policy.
 #![expect(unsafe_code, reason = "this folder is where raw system calls live")]
 
+pub mod alone;
 pub mod bpf;
 pub mod files;
 pub mod hook_process;

@@ -22,7 +22,7 @@ use crate::event::lifecycle::LifecycleEvent;
 use crate::event::{Event, Outcome};
 use crate::hooks::{Answer, Defect};
 
-pub use redact::Redactor;
+pub use redact::{RedactError, Redactor};
 pub use writer::Trace;
 
 /// One line of `trace.jsonl`, as `{"record":KIND,"seq":N,"time":…, …}`.

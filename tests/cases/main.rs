@@ -3,6 +3,7 @@
 
 mod argv;
 mod asks;
+mod builtins;
 mod callers;
 mod claude_events;
 mod claude_settings;
@@ -13,6 +14,7 @@ mod git;
 mod hook_answers;
 mod hook_runner;
 mod interpreters;
+mod library;
 mod lifecycle;
 mod lifecycle_hooks;
 mod many;

@@ -244,6 +244,14 @@ impl Gate {
         self.ran(&finished)
     }
 
+    /// Runs a program of `supervisor/examples`, which starts a session itself, in this case's session folder or none.
+    pub fn run_host<W: AsRef<OsStr>>(self, example: &str, words: impl IntoIterator<Item = W>) -> Ran {
+        let mut command = self.command(crate::program::example(example));
+        command.args(words);
+        let finished = watched::run(&mut command, self.stdin.clone(), &self.mark(), self.patience);
+        self.ran(&finished)
+    }
+
     /// Starts a command under the gate.
     pub fn start<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Live {
         let mut command = self.command(shellgate());

@@ -21,21 +21,40 @@ pub fn shellgate() -> &'static Path {
     &BINARY
 }
 
+/// A program of `supervisor/examples`: beside the binary under test, built like it. `$SHELLGATE_BIN` has its own in a
+/// folder `examples` next to it.
+pub fn example(name: &str) -> PathBuf {
+    let file = Path::new("examples").join(name);
+    match std::env::var_os("SHELLGATE_BIN") {
+        Some(given) => {
+            let given = Path::new(&given).with_file_name(&file);
+            assert!(given.is_file(), "SHELLGATE_BIN has no example beside it: {}", given.display());
+            given
+        }
+        None => built(&file, &["--example", name]),
+    }
+}
+
 fn beside_us() -> PathBuf {
+    built(Path::new("shellgate"), &[])
+}
+
+/// A file of our profile's folder, and what cargo is told to make it.
+fn built(file: &Path, words: &[&str]) -> PathBuf {
     let ourselves = std::env::current_exe().expect("a test has an executable");
     let profile = ourselves.parent().and_then(Path::parent).expect("cargo puts tests in PROFILE/deps");
-    let binary = profile.join("shellgate");
+    let binary = profile.join(file);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in the workspace");
     let built = fs::metadata(&binary).and_then(|facts| facts.modified()).ok();
     let sources = ["supervisor", "common"].map(|part| newest(&root.join(part)));
     if built.is_none_or(|built| sources.iter().any(|source| *source > built)) {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["build", "--quiet", "--package", "shellgate", "--target-dir"]);
+        cargo.args(["build", "--quiet", "--package", "shellgate"]).args(words).arg("--target-dir");
         cargo.arg(profile.parent().expect("a profile is in the target folder")).current_dir(root);
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
-        assert!(cargo.status().expect("cargo starts").success(), "shellgate does not build");
+        assert!(cargo.status().expect("cargo starts").success(), "{} does not build", file.display());
     }
     binary
 }

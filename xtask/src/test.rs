@@ -28,7 +28,7 @@ pub(crate) struct TestArgs {
 pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
     setup::run()?;
     let room = Room::new()?;
-    must(cargo(root).args(["build", "--package", "shellgate"]))?;
+    must(cargo(root).args(["build", "--package", "shellgate", "--bins", "--examples"]))?;
     let done = as_ourselves(root, args, &room).and_then(|()| {
         if setup::is_root() && !args.once { as_ordinary_user(root, args, &room) } else { Ok(()) }
     });
@@ -50,6 +50,10 @@ fn as_ourselves(root: &Path, args: &TestArgs, room: &Room) -> Result<()> {
 /// The test programs run from a copy: an ordinary user need not be able to enter our home.
 fn as_ordinary_user(root: &Path, args: &TestArgs, room: &Room) -> Result<()> {
     let binary = copy(&built(root, &["build", "--package", "shellgate"], "bin")?, &room.path)?;
+    let examples = built(root, &["build", "--package", "shellgate", "--examples"], "example")?;
+    let beside = room.path.join("examples");
+    fs::create_dir(&beside)?;
+    copy(&examples, &beside)?;
     let tests = built(root, &["test", "--package", "shellgate-tests", "--no-run"], "test")?;
     let programs = room.path.join("programs");
     fs::create_dir(&programs)?;

@@ -20,7 +20,7 @@ pub(super) fn inert(hooks: &[Manifest]) -> Vec<String> {
     let inert = policies.iter().all(|hook| match &hook.runner {
         Runner::Rules(set) => set.is_inert(),
         // About tools, not commands.
-        Runner::ToolRules(_) | Runner::Command(_) | Runner::Native(_) => false,
+        Runner::ToolRules(_) | Runner::Command(_) | Runner::Native(_) | Runner::InProcess(_) => false,
     });
     if inert {
         warnings.push("no policy hook can ever refuse: every command will run".to_owned());

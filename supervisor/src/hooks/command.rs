@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use super::manifest::CommandSpec;
 use super::{Defect, HookAnswer, protocol};
 use crate::event::Event;
+use crate::sys::hook_process::Company;
 
 pub use environment::{PATH, is_forbidden};
 
@@ -102,9 +103,32 @@ pub fn ask(
     payload: &[u8],
     wanted: &dyn Fn() -> bool,
 ) -> Result<Run, Fault> {
+    run(spec, timeout, payload, wanted, Company::Allowed)
+}
+
+/// [`ask_whole`] for a program that is to start no other, whatever it reads.
+pub(super) fn ask_alone(
+    spec: &CommandSpec,
+    timeout: Duration,
+    payload: &[u8],
+    wanted: &dyn Fn() -> bool,
+) -> Result<Run, Fault> {
+    if let Some(path) = spec.pins.changed() {
+        return Err(Fault::changed(path));
+    }
+    run(spec, timeout, payload, wanted, Company::Alone)
+}
+
+fn run(
+    spec: &CommandSpec,
+    timeout: Duration,
+    payload: &[u8],
+    wanted: &dyn Fn() -> bool,
+    company: Company,
+) -> Result<Run, Fault> {
     let timeout = timeout.min(LONGEST);
     let deadline = Instant::now() + timeout;
-    let mut process = spawn::spawn(spec)?;
+    let mut process = spawn::spawn(spec, company)?;
     let watched = watch::watch(&mut process, payload, deadline, timeout, wanted);
     let lingering = match &watched {
         Ok(seen) => seen.held_open,

@@ -186,6 +186,7 @@ fn listen(hook: &Manifest, event: &Event, wanted: &dyn Fn() -> bool) -> Heard {
             defect: Defect::Internal,
             detail: "its rules are about tools and not about commands".to_owned(),
         },
+        Runner::InProcess(inner) => inner.judge(hook.timeout, event, wanted),
         Runner::Command(spec) => command::judge(spec, hook.timeout, event, wanted),
         Runner::Native(native) => protocol::payload(Protocol::Native, event)
             .and_then(|payload| native.ask(hook.timeout, &payload, wanted))

@@ -213,6 +213,7 @@ fn hear(
         Runner::Rules(_) => {
             Err(Fault::new(Defect::Internal, "its rules are about commands and not about this event"))
         }
+        Runner::InProcess(inner) => inner.hear(hook.timeout, event, wanted),
         Runner::Native(native) => {
             let payload = protocol::lifecycle_payload(Protocol::Native, event)?;
             native.ask(hook.timeout, &payload, wanted)?.said(arm)

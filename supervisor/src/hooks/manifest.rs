@@ -22,7 +22,7 @@ use crate::hooks::command::pins::Pins;
 
 pub use grants::{Grants, RawGrants};
 pub use program::{ProgramError, resolve};
-pub use stage::{Scrutiny, Staged, Workshop, duration, stage};
+pub use stage::{Scrutiny, Staged, Workshop, duration, is_hook_name, stage};
 pub use staging::{StagingError, check, honoured, steered};
 pub use terms::{Matcher, OnFault, Terms};
 
@@ -97,7 +97,7 @@ impl Manifest {
         match &mut self.runner {
             Runner::Command(spec) => spec.pins = Pins::of(spec),
             Runner::Native(native) => native.pin(),
-            Runner::Rules(_) | Runner::ToolRules(_) => {}
+            Runner::Rules(_) | Runner::ToolRules(_) | Runner::InProcess(_) => {}
         }
     }
 
@@ -106,6 +106,11 @@ impl Manifest {
         if let Runner::Native(native) = &self.runner {
             native.close();
         }
+    }
+
+    /// Its ask about a tool call is put before the hooks after it are heard.
+    pub fn asks_at_once(&self) -> bool {
+        matches!(&self.runner, Runner::InProcess(inner) if inner.asks_at_once())
     }
 
     /// Asked before each exec.
@@ -158,6 +163,8 @@ pub enum Runner {
     Command(CommandSpec),
     /// A service, an endpoint, a component.
     Native(std::sync::Arc<dyn super::native::Native>),
+    /// Code in this process: a built-in hook, or one of the program that embeds us.
+    InProcess(std::sync::Arc<dyn super::in_process::InProcess>),
 }
 
 /// A process per event.

@@ -19,6 +19,7 @@ use super::{Defect, HookAnswer};
 use crate::enrich::commands::with_commands;
 use crate::event::Event;
 
+pub(in crate::hooks) use lifecycle::bounded;
 pub use lifecycle::{Said, StagedManifest, lifecycle_answer, lifecycle_payload};
 pub use reply::Reply;
 pub(crate) use strict::Unique;
@@ -73,6 +74,16 @@ impl Decision {
             Self::None | Self::Deny => HookAnswer::Deny { reason },
         })
     }
+}
+
+/// An answer that came as a value, held to the form of one that came as text.
+pub(in crate::hooks) fn well_formed(answer: HookAnswer) -> HookAnswer {
+    let formed = match answer {
+        HookAnswer::Deny { reason } => Decision::Deny.with_reason(Some(&reason)),
+        HookAnswer::Ask { reason } => Decision::Ask.with_reason(Some(&reason)),
+        HookAnswer::None | HookAnswer::Fault { .. } => return answer,
+    };
+    formed.unwrap_or_else(Into::into)
 }
 
 fn unknown_word(key: &str, word: &str) -> Fault {

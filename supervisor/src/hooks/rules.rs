@@ -24,7 +24,7 @@ pub use condition::ConditionError;
 pub(crate) use example::event as example_event;
 pub use pattern::{Pattern, PatternError};
 pub use scope::DERIVED;
-pub(crate) use subject::admitted;
+pub(crate) use subject::{admitted, concerned};
 pub use tool::ToolRules;
 pub use words::args;
 
@@ -145,9 +145,7 @@ impl Rule {
         let named = match (&self.exe, &self.effect) {
             (None, _) => true,
             (Some(_), Effect::Pass) => self.may_pass(event),
-            (Some(patterns), Effect::Deny(_) | Effect::Ask(_)) => {
-                subject::aliases(event).iter().any(|subject| subject.is_one_of(patterns))
-            }
+            (Some(patterns), Effect::Deny(_) | Effect::Ask(_)) => concerned(event, patterns),
         };
         match &self.condition {
             Some(condition) if named => condition.holds(&EventScope::new(event)),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::lane::Told;
 use crate::hooks::command::{self, End, Fault};
+use crate::hooks::in_process::Told;
 use crate::hooks::manifest::{CommandSpec, Protocol, Runner};
 use crate::hooks::protocol::{self, Reply};
 use crate::hooks::{Defect, HookAnswer};
@@ -22,8 +22,12 @@ pub(super) fn call(runner: &Runner, timeout: Duration, told: &Told, wanted: &dyn
     let payload = |protocol| match told {
         Told::Exec(event) => protocol::payload(protocol, event),
         Told::Lifecycle(event) => protocol::lifecycle_payload(protocol, event),
+        Told::ExecRefused(..) | Told::ToolRefused(..) => {
+            Err(Fault::new(Defect::Internal, "refusals are told to hooks in the supervisor only"))
+        }
     };
     let answer = match runner {
+        Runner::InProcess(inner) => inner.observe(timeout, told, wanted).map(|()| HookAnswer::None),
         Runner::Command(spec) => return process(spec, timeout, payload(spec.protocol), wanted),
         Runner::Native(native) => payload(Protocol::Native)
             .and_then(|payload| native.ask(timeout, &payload, wanted))

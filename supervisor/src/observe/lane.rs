@@ -2,16 +2,16 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::call::Call;
 use super::log::Log;
 use super::{OnFault, call};
 use crate::event::Event;
-use crate::event::lifecycle::LifecycleEvent;
 use crate::hooks::Defect;
 use crate::hooks::command::Fault;
+use crate::hooks::in_process::Told;
 use crate::hooks::manifest::Runner;
 
 /// Events that may wait for one observer.
@@ -23,25 +23,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Bytes of text in them. An argv may hold megabytes, and the agent chooses what it runs.
 pub(super) const QUEUE_BYTES: usize = 8 << 20;
 
-/// What an observer is told.
-#[derive(Clone)]
-pub(super) enum Told {
-    Exec(Arc<Event>),
-    Lifecycle(Arc<LifecycleEvent>),
-}
-
-impl Told {
-    fn seq(&self) -> u64 {
-        match self {
-            Self::Exec(event) => event.seq,
-            Self::Lifecycle(event) => event.seq,
-        }
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Self::Exec(event) => weight(event),
-            Self::Lifecycle(event) => serde_json::to_vec(&**event).map_or(0, |text| text.len()),
+/// The bytes of what waits.
+fn weight_of(told: &Told) -> usize {
+    match told {
+        Told::Exec(event) | Told::ExecRefused(event, _) => weight(event),
+        Told::Lifecycle(event) | Told::ToolRefused(event, _) => {
+            serde_json::to_vec(&**event).map_or(0, |text| text.len())
         }
     }
 }
@@ -91,7 +78,7 @@ impl Lane {
 
     /// The event's number in this lane; `None` when it was dropped.
     pub(super) fn push(&self, told: Told) -> Option<u64> {
-        let weight = told.weight();
+        let weight = weight_of(&told);
         let mut state = self.state();
         let bytes = state.bytes + weight;
         let full = state.queue.len() >= QUEUE || (bytes > QUEUE_BYTES && !state.queue.is_empty());

@@ -1,12 +1,11 @@
 //! `logs/hook-<name>.log`: one line per failure. The folder may be writable by the agent, so the file is
 //! opened anew for each line, never through a symbolic link and never blocking on a FIFO.
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::hooks::command::Fault;
+use crate::sys::files;
 use crate::trace::Redactor;
 
 /// Beyond this nothing is added: a hook that fails on every exec must not fill the disk.
@@ -33,17 +32,8 @@ impl Log {
     }
 
     fn try_append(&self, seq: Option<u64>, fault: &Fault) -> std::io::Result<()> {
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-            .open(&self.path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(std::io::Error::other("it is not a regular file"));
-        }
-        if metadata.len() >= LIMIT {
+        let mut file = files::append_to(&self.path)?;
+        if file.metadata()?.len() >= LIMIT {
             return Ok(());
         }
         let seq = seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());

@@ -12,6 +12,7 @@ use super::{Session, refusal};
 use crate::capture::{self, Attempt, CaptureError, Captured};
 use crate::enrich::describe::{self, Context};
 use crate::event::{Ancestor, Event};
+use crate::hooks::manifest::Binding;
 use crate::hooks::{Answer, Defect, Judgement, Refusal, Verdict};
 use crate::notify::{Notification, Target, pool};
 use crate::seal::Fate;
@@ -118,6 +119,7 @@ impl Session {
     ) {
         self.count_refusal(&refusal);
         let sentence = refusal::sentence(&event.path, &refusal);
+        self.tell_refused(&event, &refusal);
         let record = denied(event, refusal, answers);
         // Recorded first, like an admitted call; a refusal holds whether or not it could be.
         self.ledger.note(&record);
@@ -134,6 +136,7 @@ impl Session {
                     refusal.reason = "the caller ended while its call was judged".into();
                 }
                 self.count_refusal(&refusal);
+                self.tell_refused(&event, &refusal);
                 self.ledger.note(&denied(event, refusal, judgement.answers));
             }
             Verdict::None => {
@@ -143,6 +146,13 @@ impl Session {
                 self.tracker.admit(event, None);
                 self.tracker.fate(seq, Fate::Gone);
             }
+        }
+    }
+
+    fn tell_refused(&self, event: &Event, refusal: &Refusal) {
+        if self.observers.watch_refusals(Binding::OnShell) {
+            let shown = Arc::new(self.ledger.redactor.event(event).into_owned());
+            self.observers.tell_refused_exec(&shown, &Arc::new(self.ledger.shown(refusal)));
         }
     }
 

@@ -195,6 +195,10 @@ impl Session {
                 reply.hook = Some(refusal.hook.clone());
                 reply.reason = Some(refusal.reason.clone());
                 reply.defect = refusal.defect;
+                if self.observers.watch_refusals(Binding::OnToolCall) {
+                    let shown = Arc::new(self.ledger.redactor.lifecycle(&event));
+                    self.observers.tell_refused_tool(&shown, &Arc::new(self.ledger.shown(&refusal)));
+                }
                 let Refusal { hook, reason, defect, detail } = refusal;
                 self.ledger.note(&Record::ToolDenied { event, hook, reason, defect, detail, answers });
             }

@@ -1,13 +1,20 @@
 //! Opening and examining files as another process would.
 
 use std::ffi::CStr;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 
 use super::check;
 
 /// `RESOLVE_NO_MAGICLINKS` of openat2(2): `/proc/PID/fd/N` and its like fail with ELOOP.
 pub const NO_MAGICLINKS: u64 = 0x02;
+/// `RESOLVE_NO_SYMLINKS`: a symbolic link anywhere in the path fails with ELOOP.
+pub const NO_SYMLINKS: u64 = 0x04;
+/// `RESOLVE_BENEATH`: a path that leads out of the folder it starts in fails with EXDEV.
+pub const BENEATH: u64 = 0x08;
 
 /// openat2(2) (5.6). `dir` is `None` for the current directory.
 pub fn openat2(dir: Option<BorrowedFd<'_>>, path: &CStr, flags: i32, resolve: u64) -> io::Result<OwnedFd> {
@@ -20,6 +27,18 @@ pub fn openat2(dir: Option<BorrowedFd<'_>>, path: &CStr, flags: i32, resolve: u6
     })?;
     // SAFETY: the descriptor was just made for us.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+/// A log that somebody else may be able to put something in place of: a regular file for appending, made for its owner
+/// alone when it is not there; never through a symbolic link, and never blocking on a FIFO.
+pub fn append_to(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(file)
 }
 
 /// What a file is, with the mount it was reached through.

@@ -13,22 +13,41 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use super::alone;
+
+/// Whether the process may start others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Company {
+    Allowed,
+    /// It can start threads and no process: see [`super::alone`].
+    Alone,
+}
+
 /// Starts `program` with piped standard streams, an environment of exactly `env`, in `cwd`.
 ///
 /// The child leads a new session and so a new process group, and is killed when the calling *thread* ends:
 /// call it on the thread that will wait for it. Errors are those of the failing call, `execve` included.
-pub fn spawn(program: &Path, args: &[String], env: &[(OsString, OsString)], cwd: &Path) -> io::Result<Child> {
+pub fn spawn(
+    program: &Path,
+    args: &[String],
+    env: &[(OsString, OsString)],
+    cwd: &Path,
+    company: Company,
+) -> io::Result<Child> {
     let image = Image::new(program.as_os_str(), args, env)?;
     let parent = libc::pid_t::try_from(std::process::id()).map_err(io::Error::other)?;
     let mut command = Command::new(program);
     command.current_dir(cwd).env_clear();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // SAFETY: the closure runs in the child between fork and exec, where only async-signal-safe calls are
-    // allowed: `isolate` and `Image::exec` make plain system calls on memory that was allocated before the
+    // allowed: `isolate`, `stay_alone` and `Image::exec` make plain system calls on memory that was allocated before the
     // fork, take no lock and allocate nothing; an `io::Error` made from errno does not allocate either.
     unsafe {
         command.pre_exec(move || {
             isolate(parent)?;
+            if company == Company::Alone {
+                alone::stay_alone()?;
+            }
             Err(image.exec())
         });
     }

@@ -15,7 +15,7 @@ pub enum Fork {
 /// fork(2) of a process that has one thread; refuses when there are more, because only the calling one would
 /// survive in the child and locks of the others would stay taken for ever.
 pub fn fork() -> io::Result<Fork> {
-    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    let threads = threads()?;
     if threads != 1 {
         return Err(io::Error::other(format!("fork with {threads} threads")));
     }
@@ -25,6 +25,11 @@ pub fn fork() -> io::Result<Fork> {
         0 => Ok(Fork::Child),
         child => Ok(Fork::Parent { child: child as i32 }),
     }
+}
+
+/// How many threads this process has.
+pub fn threads() -> io::Result<usize> {
+    Ok(std::fs::read_dir("/proc/self/task")?.count())
 }
 
 /// [`fork`] for a child that is to be killed when we end, however early that is: it would keep our descriptors open,
@@ -138,8 +143,16 @@ pub fn replace_standard_fd(fd: BorrowedFd<'_>, target: i32) -> io::Result<()> {
 /// Closes a descriptor that this process inherited and that nothing here owns.
 pub fn close_inherited(fd: i32) {
     // SAFETY: the caller names descriptors that were open before the program opened any of its own, so no
-    // owner exists whose descriptor this could be.
+    // owner exists whose descriptor this could be. Where a host program starts the session, they are those that it
+    // opened for the command to inherit, and its hooks are told that those are not theirs.
     unsafe { libc::close(fd) };
+}
+
+/// Whether a descriptor is closed when a program is executed; one that is not open is.
+pub fn closes_on_exec(fd: i32) -> bool {
+    // SAFETY: F_GETFD reads a flag of a number that need not even be open, and takes no pointer.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
+    flags < 0 || flags & libc::FD_CLOEXEC != 0
 }
 
 /// Drops one capability from the bounding set.

@@ -18,6 +18,8 @@ const WANTED: [&str; 4] = ["unit", "cases", "race", "kernels"];
 pub(crate) struct Built {
     pub(crate) init: PathBuf,
     pub(crate) shellgate: Option<PathBuf>,
+    /// Programs that embed the product's library.
+    pub(crate) examples: Vec<(String, PathBuf)>,
     /// Test programs by the name of their target; `unit` has the product's unit tests.
     pub(crate) tests: Vec<(String, PathBuf)>,
     /// Compiled from `tests/programs`.
@@ -32,8 +34,10 @@ pub(crate) fn build(root: &Path, cache: &Path, optimized: bool) -> Result<Built>
         cargo.current_dir(root).args(words).args(profile).args(["--quiet", "--message-format=json"]);
         stdout(&mut cargo)
     };
-    let product = executables(&cargo(&["build", "--package", "shellgate"])?);
-    let (_, shellgate) = product.into_iter().find(|(name, _)| name == "shellgate").context("no shellgate")?;
+    let product = executables(&cargo(&["build", "--package", "shellgate", "--bins", "--examples"])?);
+    let (product, examples): (Vec<_>, Vec<_>) =
+        product.into_iter().partition(|(name, _)| name == "shellgate");
+    let (_, shellgate) = product.into_iter().next().context("no shellgate")?;
     let test =
         ["test", "--no-run", "--package", "shellgate", "--lib", "--package", "shellgate-tests", "--tests"];
     let tests = executables(&cargo(&test)?);
@@ -45,12 +49,20 @@ pub(crate) fn build(root: &Path, cache: &Path, optimized: bool) -> Result<Built>
     let tests = tests.into_iter().filter(|(name, _)| WANTED.contains(&name.as_str()));
     let tests = tests.map(|(name, path)| Ok((name, strip(&path, &stripped)?))).collect::<Result<_>>()?;
     let shellgate = Some(strip(&shellgate, &stripped)?);
-    Ok(Built { init: init(root)?, shellgate, tests, programs: programs(root)? })
+    let examples = examples.into_iter().map(|(name, path)| Ok((name, strip(&path, &stripped)?)));
+    let examples = examples.collect::<Result<_>>()?;
+    Ok(Built { init: init(root)?, shellgate, examples, tests, programs: programs(root)? })
 }
 
 /// The first process alone, which is all that the runner's own test needs.
 pub(crate) fn runner_only(root: &Path) -> Result<Built> {
-    Ok(Built { init: init(root)?, shellgate: None, tests: Vec::new(), programs: Vec::new() })
+    Ok(Built {
+        init: init(root)?,
+        shellgate: None,
+        examples: Vec::new(),
+        tests: Vec::new(),
+        programs: Vec::new(),
+    })
 }
 
 /// Linked statically: it runs before any library is looked for.

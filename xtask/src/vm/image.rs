@@ -38,6 +38,9 @@ pub(crate) fn shared(built: &Built) -> Result<Vec<u8>> {
     if let Some(shellgate) = &built.shellgate {
         carrier.file_as(shellgate, &format!("{FOLDER}/shellgate"))?;
     }
+    for (name, path) in &built.examples {
+        carrier.file_as(path, &format!("{FOLDER}/examples/{name}"))?;
+    }
     for (name, path) in &built.tests {
         carrier.file_as(path, &test_program(name))?;
     }

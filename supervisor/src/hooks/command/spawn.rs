@@ -10,12 +10,12 @@ use super::process::Process;
 use super::{End, Fault, environment};
 use crate::hooks::Defect;
 use crate::hooks::manifest::CommandSpec;
-use crate::sys::hook_process;
+use crate::sys::hook_process::{self, Company};
 
 /// Hooks run here: always there, whatever the agent does to its own working directory.
 const DIRECTORY: &str = "/";
 
-pub(in crate::hooks) fn spawn(spec: &CommandSpec) -> Result<Process, Fault> {
+pub(in crate::hooks) fn spawn(spec: &CommandSpec, company: Company) -> Result<Process, Fault> {
     if !spec.program.is_absolute() {
         return Err(Fault::new(
             Defect::Spawn,
@@ -27,7 +27,7 @@ pub(in crate::hooks) fn spawn(spec: &CommandSpec) -> Result<Process, Fault> {
     }
     let marker = marker();
     let env = environment::build(spec, &marker)?;
-    let child = hook_process::spawn(&spec.program, &spec.args, &env, Path::new(DIRECTORY))
+    let child = hook_process::spawn(&spec.program, &spec.args, &env, Path::new(DIRECTORY), company)
         .map_err(|error| Fault::new(Defect::Spawn, explain(&spec.program, &error)))?;
     Process::adopt(child, marker)
         .map_err(|error| Fault::new(Defect::Spawn, format!("cannot watch the hook's process: {error}")))

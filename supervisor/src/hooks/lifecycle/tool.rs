@@ -124,21 +124,32 @@ impl Lifecycle {
         }
         hearing.questions.sort_by_key(|(at, _)| *at);
         for (at, text) in std::mem::take(&mut hearing.questions) {
-            let subject = Subject::Tool(&event);
-            let question = Question { hook: &self.policies[at].name, text: &text, subject, wanted };
-            match gate::put(&*self.asker, &question) {
-                Err(refusal) => return hearing.end(Verdict::Refused(refusal)),
-                Ok(Consent::Once) => {}
-                Ok(Consent::FromNowOn) => {
-                    let hook = &self.policies[at];
-                    let payload = |protocol| protocol::lifecycle_payload(protocol, &event);
-                    if let Err(fault) = gate::learn(hook, payload) {
-                        (self.report)(event.seq, &hook.name, &fault);
-                    }
-                }
+            if let Err(refusal) = self.put(&self.policies[at], &text, &event, wanted) {
+                return hearing.end(Verdict::Refused(refusal));
             }
         }
         hearing.end(Verdict::None)
+    }
+
+    /// Puts what a hook asks, and tells its learner of an approval that is to last.
+    fn put(
+        &self,
+        hook: &Manifest,
+        text: &str,
+        event: &LifecycleEvent,
+        wanted: Wanted<'_>,
+    ) -> Result<(), Refusal> {
+        let question = Question { hook: &hook.name, text, subject: Subject::Tool(event), wanted };
+        match gate::put(&*self.asker, &question)? {
+            Consent::Once => {}
+            Consent::FromNowOn => {
+                let payload = |protocol| protocol::lifecycle_payload(protocol, event);
+                if let Err(fault) = gate::learn(hook, payload) {
+                    (self.report)(event.seq, &hook.name, &fault);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn round(
@@ -165,7 +176,7 @@ impl Lifecycle {
                 let Some((said, took)) = heard else {
                     return Err(failed("gate", Defect::Internal, "a hook was not heard".to_owned()));
                 };
-                self.weigh(*at, said, took, event, hearing)?;
+                self.weigh(*at, said, took, event, hearing, wanted)?;
             }
         }
         Ok(())
@@ -178,6 +189,7 @@ impl Lifecycle {
         took: Duration,
         event: &mut LifecycleEvent,
         hearing: &mut Hearing,
+        wanted: Wanted<'_>,
     ) -> Result<(), Refusal> {
         let hook = &self.policies[at];
         let answer = match &said {
@@ -193,6 +205,7 @@ impl Lifecycle {
         }
         match said.answer {
             HookAnswer::None => {}
+            HookAnswer::Ask { reason } if hook.asks_at_once() => self.put(hook, &reason, event, wanted)?,
             HookAnswer::Ask { reason } => hearing.questions.push((at, reason)),
             HookAnswer::Deny { reason } => return Err(denied(hook, reason)),
             // `listen` gives faults as errors; one that comes this way refuses all the same.

@@ -67,7 +67,7 @@ pub fn stage(raw: &RawManifest, place: Location, workshop: &Workshop) -> Result<
     let protocol = raw.protocol.as_ref().map(|protocol| protocol.value).unwrap_or_default();
     let timeout = match &raw.timeout {
         None if protocol == Protocol::HookRunner => HOOK_RUNNER_TIMEOUT,
-        None => DEFAULT_TIMEOUT,
+        None => raw.builtin.as_ref().map_or(DEFAULT_TIMEOUT, |builtin| builtin.value.0.timeout()),
         Some(written) => duration("timeout", &written.value, MAX_TIMEOUT)
             .map_err(|message| Problem::at(written.referenced, message))?,
     };
@@ -98,7 +98,10 @@ pub fn stage(raw: &RawManifest, place: Location, workshop: &Workshop) -> Result<
     let manifest = Manifest {
         name,
         binding: raw.binding,
-        execution_mode: raw.execution_mode,
+        execution_mode: raw
+            .builtin
+            .as_ref()
+            .map_or(raw.execution_mode, |it| it.value.0.mode(raw.execution_mode)),
         commit_policy: raw.commit_policy,
         runner,
         timeout,
@@ -111,13 +114,17 @@ fn name(raw: &RawManifest, place: Location) -> Result<String, Problem> {
     let Some(name) = &raw.name else {
         return Err(Problem::at(place, "has no name; add \"name: …\""));
     };
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    // The name becomes a file name: logs/hook-NAME.log.
-    if name.value.is_empty() || name.value.len() > 64 || !name.value.chars().all(fits) {
+    if !is_hook_name(&name.value) {
         let message = format!("name {:?} must be 1 to 64 letters, digits, \"_\", \".\" or \"-\"", name.value);
         return Err(Problem::at(name.referenced, message));
     }
     Ok(name.value.clone())
+}
+
+/// The name becomes a file name: logs/hook-NAME.log.
+pub fn is_hook_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    (1..=64).contains(&name.len()) && name.chars().all(fits)
 }
 
 fn runner(
@@ -127,11 +134,6 @@ fn runner(
     warnings: &mut Vec<String>,
     files: &mut Vec<PathBuf>,
 ) -> Result<Runner, Problem> {
-    if let Some(builtin) = &raw.builtin {
-        let message =
-            "runner builtin is not available in this version; use rules, command, service, http or wasm";
-        return Err(Problem::at(builtin.referenced, message));
-    }
     one_runner(raw, place)?;
     if let Some(rules) = &raw.rules {
         if let Some(place) = first_place(raw) {
@@ -177,6 +179,15 @@ fn runner(
     }
     if let Some(wasm) = &raw.wasm {
         return component(raw, wasm, workshop, files);
+    if let Some(builtin) = &raw.builtin {
+        if let Some(env) = &raw.env {
+            return Err(Problem::at(
+                env.referenced,
+                "env: belongs to hooks with a process; builtin has none",
+            ));
+        }
+        let runner = builtin.value.0.runner(raw.binding, raw.commit_policy, workshop);
+        return runner.map(Runner::InProcess).map_err(|error| Problem::at(builtin.referenced, error));
     }
     let Some(http) = &raw.http else { return Err(Problem::at(place, NO_RUNNER)) };
     if let Some(env) = &raw.env {
@@ -187,7 +198,7 @@ fn runner(
     Ok(Runner::Native(Arc::new(hook)))
 }
 
-const NO_RUNNER: &str = "has no runner; add rules:, command:, service:, http: or wasm:";
+const NO_RUNNER: &str = "has no runner; add rules:, command:, service:, http:, wasm: or builtin:";
 
 fn one_runner(raw: &RawManifest, place: Location) -> Result<(), Problem> {
     let named: Vec<(&str, Location)> = [
@@ -196,6 +207,7 @@ fn one_runner(raw: &RawManifest, place: Location) -> Result<(), Problem> {
         ("service", raw.service.as_ref().map(|value| value.referenced)),
         ("http", raw.http.as_ref().map(|value| value.referenced)),
         ("wasm", raw.wasm.as_ref().map(|value| value.referenced)),
+        ("builtin", raw.builtin.as_ref().map(|value| value.referenced)),
     ]
     .into_iter()
     .filter_map(|(name, place)| Some((name, place?)))
@@ -309,6 +321,7 @@ impl std::fmt::Display for Runner {
             Self::ToolRules(set) => write!(f, "rules ({})", set.len()),
             Self::Command(spec) => write!(f, "command ({}): {spec}", spec.protocol),
             Self::Native(native) => write!(f, "{native}"),
+            Self::InProcess(inner) => write!(f, "{inner}"),
         }
     }
 }

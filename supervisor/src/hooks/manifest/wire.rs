@@ -10,6 +10,8 @@ use serde_saphyr::Spanned;
 
 use super::{Binding, CommitPolicy, ExecutionMode, OnFault, Protocol};
 use crate::hooks::point::Point;
+use super::{Binding, CommitPolicy, ExecutionMode, Protocol};
+use crate::hooks::builtin;
 use crate::hooks::rules::wire::{RawOtherwise, RawRule};
 
 #[derive(Debug, Clone, Deserialize)]
@@ -42,7 +44,7 @@ pub struct RawManifest {
     pub http: Option<Spanned<RawHttp>>,
     /// The file of a component.
     pub wasm: Option<Spanned<String>>,
-    pub builtin: Option<Spanned<de::IgnoredAny>>,
+    pub builtin: Option<Spanned<builtin::Written>>,
 }
 
 /// An endpoint, as its URL or with headers.

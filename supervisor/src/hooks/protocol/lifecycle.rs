@@ -226,7 +226,7 @@ fn manifests(object: &mut Object<'_>) -> Result<Vec<StagedManifest>, Fault> {
 }
 
 /// A piece of context, cut to what one may be.
-pub(super) fn bounded(text: &str) -> String {
+pub(in crate::hooks) fn bounded(text: &str) -> String {
     let mut kept: String = text.chars().take(CONTEXT_LIMIT).collect();
     if kept.len() < text.len() {
         kept.push('…');

@@ -109,6 +109,11 @@ pub(super) fn passes(event: &Event, patterns: &[Pattern]) -> bool {
         || event.interpreters.last().is_some_and(|last| Subject::path(&last.path).is_one_of(patterns))
 }
 
+/// Whether a list that refuses or asks means this exec, by any name it may be known by.
+pub(crate) fn concerned(event: &Event, patterns: &[Pattern]) -> bool {
+    aliases(event).iter().any(|subject| subject.is_one_of(patterns))
+}
+
 /// Whether the capability list admits every program this exec is: the file or, for a multi-call binary, its
 /// applet; each interpreter; and what `ld.so` loads.
 pub(crate) fn admitted(event: &Event, patterns: &[Pattern]) -> bool {

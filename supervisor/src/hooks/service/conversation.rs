@@ -20,6 +20,7 @@ use crate::hooks::command::process::Process;
 use crate::hooks::command::{DRAIN, Fault, GRACE, STDOUT_LIMIT, spawn};
 use crate::hooks::manifest::CommandSpec;
 use crate::hooks::protocol::{self, Reply};
+use crate::sys::hook_process::Company;
 
 /// Stops a conversation, and knows when it last brought something.
 pub(super) struct Handle {
@@ -87,7 +88,7 @@ struct Listening {
 }
 
 fn begin(spec: &CommandSpec) -> Result<(Process, ChildStdin, Listening), Fault> {
-    let mut process = spawn::spawn(spec)?;
+    let mut process = spawn::spawn(spec, Company::Allowed)?;
     let lost = |what: &str| Fault::new(Defect::Internal, format!("lost the service's {what}"));
     let child = process.child().ok_or_else(|| lost("process"))?;
     let stdin = child.stdin.take().ok_or_else(|| lost("stdin"))?;

@@ -3,11 +3,13 @@
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, fcntl};
 
 use super::{SHORT, fault, run, sh, stdout};
 use crate::hooks::Defect;
+use crate::hooks::command::{ask, ask_alone};
 use crate::sys::hook_process;
 
 /// G22
@@ -76,8 +78,30 @@ fn no_signal_is_ignored_or_blocked() {
 fn a_hook_dies_with_the_thread_that_asked_it() {
     let spawn = || {
         let args = ["-c".to_owned(), "exec sleep 10".to_owned()];
-        hook_process::spawn(Path::new("/bin/sh"), &args, &[], Path::new("/")).unwrap()
+        hook_process::spawn(Path::new("/bin/sh"), &args, &[], Path::new("/"), hook_process::Company::Allowed)
+            .unwrap()
     };
     let mut orphan = std::thread::spawn(spawn).join().unwrap();
     assert_eq!(orphan.wait().unwrap().signal(), Some(9));
+}
+
+/// What a repository names must not be run by the git that reads it.
+#[test]
+fn a_process_that_is_to_be_alone_starts_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = dir.path().join("mark");
+    let ran = |line: &str, alone: bool| {
+        let spec = sh(&line.replace("MARK", mark.to_str().unwrap()));
+        let ask = if alone { ask_alone } else { ask };
+        ask(&spec, Duration::from_secs(20), b"", &|| true).unwrap()
+    };
+    for line in ["/bin/touch MARK; exit 0", "/bin/touch MARK & wait", "echo $(/bin/touch MARK)"] {
+        ran(line, true);
+        assert!(!mark.exists(), "{line}");
+        ran(line, false);
+        assert!(mark.exists(), "{line} does start one otherwise");
+        std::fs::remove_file(&mark).unwrap();
+    }
+    let alone = ran("exec /bin/sh -c 'echo still here'", true);
+    assert_eq!(String::from_utf8_lossy(&alone.stdout), "still here\n", "it may become another program");
 }
