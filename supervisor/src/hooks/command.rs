@@ -106,16 +106,14 @@ pub fn ask(
     run(spec, timeout, payload, wanted, Company::Allowed)
 }
 
-/// [`ask_whole`] for a program that is to start no other, whatever it reads.
+/// The same for a program that is what it was, and that is to start no other, whatever it reads.
 pub(super) fn ask_alone(
     spec: &CommandSpec,
     timeout: Duration,
     payload: &[u8],
     wanted: &dyn Fn() -> bool,
 ) -> Result<Run, Fault> {
-    if let Some(path) = spec.pins.changed() {
-        return Err(Fault::changed(path));
-    }
+    spec.pins.changed().map_or(Ok(()), |path| Err(Fault::changed(path)))?;
     run(spec, timeout, payload, wanted, Company::Alone)
 }
 

@@ -64,10 +64,10 @@ impl Gate {
 
     /// Judges one exec on the calling thread, which may block until the slowest hook's deadline.
     ///
-    /// 1. The capability check. 2. `rules` hooks in manifest order, up to the first refusal. 3. The other hooks
-    ///    concurrently; once one refused, hooks later in the manifest are cancelled, hooks before it are awaited,
-    ///    so that the refusal reported is the earliest in manifest order whatever their speed. 4. Asks, in
-    ///    manifest order and only when nothing refused: nobody is asked about a call that is refused anyway.
+    /// 1. The capability check. 2. Hooks that never wait (`rules`, built-in gates) in manifest order, up to the first
+    ///    refusal. 3. The other hooks concurrently; once one refused, hooks later in the manifest are cancelled, hooks
+    ///    before it are awaited, so that the refusal reported is the earliest in manifest order whatever their speed.
+    ///    4. Asks, in manifest order and only when nothing refused: nobody is asked about a call that is refused anyway.
     pub fn judge(&self, event: &Event, wanted: Wanted<'_>) -> Judgement {
         catch_unwind(AssertUnwindSafe(|| self.judge_or_panic(event, wanted))).unwrap_or_else(|panic| {
             let detail = format!("panicked: {}", panic_text(&*panic));
@@ -99,15 +99,15 @@ impl Gate {
             });
         }
         let mut heard: Vec<Option<Heard>> = self.hooks.iter().map(|_| None).collect();
-        let mut rules_refused = false;
+        let mut instant_refused = false;
         for (hook, slot) in self.hooks.iter().zip(&mut heard) {
-            if matches!(hook.runner, Runner::Rules(_)) && !rules_refused {
+            if hook.is_instant() && !instant_refused {
                 let answer = listen(hook, event, wanted);
-                rules_refused = is_refusal(&answer.answer);
+                instant_refused = is_refusal(&answer.answer);
                 *slot = Some(answer);
             }
         }
-        if !rules_refused && heard.iter().any(Option::is_none) {
+        if !instant_refused && heard.iter().any(Option::is_none) {
             pool::about_to_wait();
             self.ask_the_rest(&mut heard, event, wanted);
         }

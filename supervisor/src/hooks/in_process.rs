@@ -60,6 +60,11 @@ pub trait InProcess: fmt::Debug + fmt::Display + Send + Sync {
         false
     }
 
+    /// It never waits, so it is heard before the hooks that may.
+    fn is_instant(&self) -> bool {
+        false
+    }
+
     /// The session has begun; `logs` is its folder for what hooks write, `hook` this hook's name.
     fn attach(&self, _logs: &Path, _hook: &str) {}
 }

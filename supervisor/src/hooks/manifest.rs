@@ -108,6 +108,15 @@ impl Manifest {
         }
     }
 
+    /// It never waits: heard before the hooks that may.
+    pub fn is_instant(&self) -> bool {
+        match &self.runner {
+            Runner::Rules(_) | Runner::ToolRules(_) => true,
+            Runner::InProcess(inner) => inner.is_instant(),
+            Runner::Command(_) | Runner::Native(_) => false,
+        }
+    }
+
     /// Its ask about a tool call is put before the hooks after it are heard.
     pub fn asks_at_once(&self) -> bool {
         matches!(&self.runner, Runner::InProcess(inner) if inner.asks_at_once())

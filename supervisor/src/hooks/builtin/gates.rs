@@ -128,6 +128,10 @@ impl InProcess for Gate {
         self.answer(&call, |names| names.mean_program(event), |names| names.admit_program(event))
     }
 
+    fn is_instant(&self) -> bool {
+        true
+    }
+
     fn hear(&self, _timeout: Duration, event: &LifecycleEvent, _wanted: Wanted<'_>) -> Result<Said, Fault> {
         let tool = event.payload.tool();
         if tool.is_empty() {
