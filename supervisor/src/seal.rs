@@ -4,6 +4,7 @@
 
 pub mod predict;
 pub mod ptrace;
+pub mod shared;
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -101,6 +102,12 @@ pub trait Seal: Send + Sync {
 
     /// Takes a process into the tree, before its first exec.
     fn enroll(&self, pid: i32) -> Result<(), SealError>;
+
+    /// Takes a process into the tree that may or may not belong to it already, while it waits in a notification;
+    /// `waits` tells whether it still does.
+    fn adopt(&self, _pid: i32, _waits: &dyn Fn() -> bool) -> Result<(), SealError> {
+        Ok(())
+    }
 
     /// Identity of an open file in the terms in which this backend will compare it. Every `exe` of an
     /// [`Expectation`] must come from here: on overlay and btrfs, what stat(2) reports is not what the kernel's

@@ -10,11 +10,10 @@ use std::sync::Mutex;
 use anyhow::Context;
 use nix::sys::signal::SigSet;
 
-use super::{ConfigArgs, say};
+use super::{ConfigArgs, SealArgs, say};
 use crate::config::Config;
 use crate::control;
 use crate::launch::{self, Environment, Plan};
-use crate::seal::Level;
 use crate::supervise::{self, Setup};
 use crate::sys::process;
 
@@ -28,12 +27,8 @@ const CAP_SYS_ADMIN: u32 = 21;
 pub struct RunArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Use this seal or none of them: the session does not start without it.
-    #[arg(long, value_name = "SEAL", default_value = "auto", value_parser = ["auto", "ebpf", "ptrace"])]
-    seal: String,
-    /// Refuse to start below this seal.
-    #[arg(long, value_name = "SEAL", value_parser = ["ebpf", "ptrace"])]
-    require_seal: Option<String>,
+    #[command(flatten)]
+    seal: SealArgs,
     /// Put trace.jsonl and logs/ into this folder instead of a session folder of its own.
     #[arg(long, value_name = "DIR")]
     workdir: Option<PathBuf>,
@@ -86,8 +81,8 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
         dir,
         trace,
         redactor,
-        seal: level(&args.seal),
-        require_seal: args.require_seal.as_deref().and_then(level),
+        seal: args.seal.wanted(),
+        require_seal: args.seal.required(),
         kill_tree: args.kill_tree,
         interactive: args.interactive,
         verbose: verbose > 0,
@@ -112,14 +107,6 @@ fn no_new_privs(config: &Config) -> anyhow::Result<bool> {
         config.source
     );
     Ok(false)
-}
-
-fn level(name: &str) -> Option<Level> {
-    match name {
-        "ebpf" => Some(Level::Ebpf),
-        "ptrace" => Some(Level::Ptrace),
-        _ => None,
-    }
 }
 
 /// The supervisor has no terminal; what it has to say about itself goes into the session's folder.

@@ -36,13 +36,21 @@ pub struct Bound {
 
 /// Binds `path` for this user alone. Nothing may be there yet.
 pub fn bind(path: &Path) -> io::Result<Bound> {
-    let fd: OwnedFd = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    let listener = listen_privately(path, SockType::Stream)?;
+    Ok(Bound { listener: UnixListener::from(listener), file: Serving { path: path.to_owned() } })
+}
+
+/// A listening socket at `path` that nobody but this user can connect to.
+pub fn listen_privately(path: &Path, kind: SockType) -> io::Result<OwnedFd> {
+    let fd: OwnedFd = socket(AddressFamily::Unix, kind, SockFlag::SOCK_CLOEXEC, None)?;
     // The file gets the mode of the socket: there is no moment in which others could connect.
     fchmod(&fd, Mode::S_IRUSR | Mode::S_IWUSR)?;
     bind_to(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
-    let bound = Bound { listener: UnixListener::from(fd), file: Serving { path: path.to_owned() } };
-    listen(&bound.listener, Backlog::new(128)?)?;
-    Ok(bound)
+    // The file is there already: if this fails it goes again.
+    listen(&fd, Backlog::new(128)?).inspect_err(|_| {
+        let _ = std::fs::remove_file(path);
+    })?;
+    Ok(fd)
 }
 
 /// The socket's file, for as long as the session lasts.

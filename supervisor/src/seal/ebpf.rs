@@ -23,11 +23,13 @@ use crate::sys::ring::Ring;
 mod guard; // LSM programs: what else this kernel lets us refuse
 mod held; // a process stopped because its memory could not be read
 mod ledger; // which seals are out, and for whom
+mod members; // who is in the tree, asked from outside
 mod load; // the object, from bytes to attached programs
 mod reader; // records from the ring buffer
 
 pub use guard::{Guard, GuardState};
 use ledger::Ledger;
+use members::Members;
 
 /// File systems that report device, inode and change time as the kernel's inode holds them (`generic_fillattr`):
 /// ext4, XFS, tmpfs.
@@ -40,6 +42,7 @@ pub struct EbpfSeal {
     reader: Mutex<Option<JoinHandle<()>>>,
     stop: Arc<EventFd>,
     guards: Vec<Guard>,
+    members: Members,
     claim: OwnedFd,
     /// The attachments: the programs run as long as these are open.
     _links: Vec<OwnedFd>,
@@ -79,6 +82,7 @@ impl EbpfSeal {
             reader: Mutex::new(None),
             stop: Arc::new(stop),
             guards: loaded.guards,
+            members: loaded.members,
             claim: loaded.claim,
             _links: loaded.links,
         })
@@ -113,6 +117,10 @@ impl Seal for EbpfSeal {
             }
             Err(error) => Err(SealError(format!("cannot take process {pid} into the tree: {error}"))),
         }
+    }
+
+    fn adopt(&self, pid: i32, waits: &dyn Fn() -> bool) -> Result<(), SealError> {
+        self.members.adopt(pid, waits, &|| self.enroll(pid))
     }
 
     fn identify(&self, file: BorrowedFd<'_>) -> Result<Identity, SealError> {

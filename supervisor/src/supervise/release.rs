@@ -50,7 +50,7 @@ impl Session {
     ) -> bool {
         let seq = event.seq;
         let target = attempt.target;
-        let sealed = self.arm(seq, attempt);
+        let sealed = self.arm(seq, attempt, &notification);
         let first = slot.record();
         let sealed = match sealed {
             Ok(sealed) => sealed,
@@ -91,7 +91,7 @@ impl Session {
         true
     }
 
-    fn arm(&self, seq: u64, attempt: &Attempt) -> Result<Sealed, Refusal> {
+    fn arm(&self, seq: u64, attempt: &Attempt, notification: &Notification) -> Result<Sealed, Refusal> {
         let failed = |detail: String| Refusal {
             hook: "seal".into(),
             reason: format!("the verdict could not be sealed: {detail}"),
@@ -99,6 +99,9 @@ impl Session {
             detail: Some(detail),
         };
         let pid = attempt.target.pid;
+        if self.adopts {
+            self.seal.adopt(pid, &|| notification.is_live()).map_err(|error| failed(error.to_string()))?;
+        }
         if let Some(handles) = &self.handles {
             handles.watch(pid).map_err(|error| failed(format!("cannot watch process {pid}: {error}")))?;
         }
