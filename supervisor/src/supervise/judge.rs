@@ -13,7 +13,7 @@ use crate::capture::{self, Attempt, CaptureError, Captured};
 use crate::enrich::describe::{self, Context};
 use crate::event::{Ancestor, Event};
 use crate::hooks::{Answer, Defect, Judgement, Refusal, Verdict};
-use crate::notify::{Notification, Target, pool};
+use crate::notify::{Notification, Sent, Target, pool};
 use crate::seal::Fate;
 use crate::trace::Record;
 
@@ -95,9 +95,13 @@ impl Session {
         let Judgement { verdict, answers } = judgement;
         match verdict {
             Verdict::Refused(refusal) => {
-                slot.record();
-                self.memo.forget(attempt.target, &slot);
-                self.refuse(notification, attempt.target, event, refusal, answers, libc::EPERM);
+                if slot.record() {
+                    self.record_refusal(attempt.target, event, refusal, answers);
+                }
+                // A signal may have come first; the same call, made again, is still this one.
+                if slot.reply(|| notification.fail(libc::EPERM)) == Sent::Delivered || !exists(attempt.target) {
+                    self.memo.forget(attempt.target, &slot);
+                }
             }
             Verdict::None => {
                 if self.release(notification, attempt, event, answers, &slot, open) {
@@ -116,13 +120,18 @@ impl Session {
         answers: Vec<Answer>,
         errno: i32,
     ) {
+        self.record_refusal(target, event, refusal, answers);
+        let _ = notification.fail(errno);
+    }
+
+    /// In the trace and on the caller's stderr.
+    fn record_refusal(&self, target: Target, event: Arc<Event>, refusal: Refusal, answers: Vec<Answer>) {
         self.count_refusal(&refusal);
         let sentence = refusal::sentence(&event.path, &refusal);
         let record = denied(event, refusal, answers);
         // Recorded first, like an admitted call; a refusal holds whether or not it could be.
         self.ledger.note(&record);
         refusal::tell(target, &sentence);
-        let _ = notification.fail(errno);
     }
 
     /// The caller was killed while its call was judged. It ran nothing, and the trace says what was decided.
