@@ -6,6 +6,7 @@ mod asks;
 mod callers;
 mod claude_settings;
 mod command_line;
+mod containers;
 mod control;
 mod failing_execs;
 mod git;

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod case;
+mod container;
 mod hook;
 mod live;
 mod need;
@@ -15,6 +16,7 @@ mod terminal;
 mod watched;
 
 pub use case::Gate;
+pub use container::{Pod, Service, Session};
 pub use hook::{bound, denies, observer, passes, policy, rules, with};
 pub use live::{Leftover, Live, children, gone, only_child, running, signal, state, status_field, until};
 pub use need::{is_root, lacks, skip};
