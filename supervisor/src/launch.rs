@@ -103,7 +103,9 @@ pub fn launch(
     let front_pid = std::process::id() as i32;
     let (front_end, supervisor_end) =
         wire::Packets::pair().map_err(LaunchError::nix("make the control socket"))?;
-    match process::fork().map_err(LaunchError::system("fork the supervisor"))? {
+    // Until the main command has ended the supervisor dies with us: whoever kills what they see kills the gate, and
+    // without the gate nothing more can be executed.
+    match process::fork_bound().map_err(LaunchError::system("fork the supervisor"))? {
         Fork::Parent { child } => {
             drop(supervisor_end);
             let_go(plan, 0..=1)?;
@@ -111,7 +113,7 @@ pub fn launch(
         }
         Fork::Child => {
             drop(front_end);
-            match become_supervisor(plan, front_pid) {
+            match become_supervisor(plan) {
                 Ok(parts) => {
                     let launched = parts.with(supervisor_end, front_pid);
                     if let Err(reason) = supervise(&launched) {
@@ -141,14 +143,7 @@ impl Parts {
     }
 }
 
-fn become_supervisor(plan: &Plan, front_pid: i32) -> Result<Parts, LaunchError> {
-    // Until the main command has ended we die with the front: whoever kills what they see kills the gate, and
-    // without the gate nothing more can be executed.
-    process::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0)
-        .map_err(LaunchError::system("set the death signal"))?;
-    if nix::unistd::getppid().as_raw() != front_pid {
-        return Err(LaunchError::Filter("the front ended during the start".into()));
-    }
+fn become_supervisor(plan: &Plan) -> Result<Parts, LaunchError> {
     // What a hook leaves behind stays ours to find; the tree's own orphans go to the reaper.
     process::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0).map_err(LaunchError::system("become a subreaper"))?;
     let (ours, theirs) = command::hand_over_pair().map_err(LaunchError::nix("make the hand-over socket"))?;

@@ -161,14 +161,12 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     };
     seal.enroll(launched.command).map_err(|error| text(&error))?;
     let mut warnings = launched.confined.warnings.clone();
-    let socket = match control::bind(&setup.dir.socket_path()) {
+    let place = setup.dir.socket();
+    let socket = match control::bind(&place) {
         Ok(socket) => Some(socket),
         Err(error) => {
-            let path = setup.dir.socket_path();
-            warnings.push(format!(
-                "no control socket at {}: {error}; tools and asks cannot use it",
-                path.display()
-            ));
+            let path = place.path.display();
+            warnings.push(format!("no control socket at {path}: {error}; tools and asks cannot use it"));
             None
         }
     };

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use shellgate_tests::{Gate, Live, Ran, Socket, bound, gone, need, passes, shellgate};
+use shellgate_tests::{Finished, Gate, Live, Ran, Socket, bound, gone, need, passes, shellgate};
 
 /// A session that goes on until its pipe is written to.
 fn held() -> Live {
@@ -60,26 +61,45 @@ fn the_tree_is_told_where_its_socket_is_and_not_where_another_one_is() {
     assert!(ran.stdout.contains("/session/control-"), "{}", ran.story());
 }
 
+/// A run whose session is in a folder with a path that is too long for a socket's address.
+fn run_deep(gate: &Gate, line: &str) -> (Finished, PathBuf) {
+    let dir = gate.work().join("d".repeat(120));
+    fs::create_dir(&dir).expect("the work folder is writable");
+    let config = gate.config();
+    let places = [dir.to_str().expect("text"), config.to_str().expect("text")];
+    // The last --workdir counts, where it may be given twice; so the run is started by hand.
+    let done = gate.shellgate(["run", "--workdir", places[0], "-c", places[1], "--", "bash", "-c", line]);
+    (done, dir)
+}
+
+#[test]
+fn a_session_in_a_folder_with_a_long_path_has_its_socket_elsewhere() {
+    let python =
+        "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(os.environ['SHELLGATE_SOCKET'])";
+    let binary = shellgate();
+    let line = format!(
+        "python3 -c \"{python}\" && ls -ld $(dirname $SHELLGATE_SOCKET) | cut -c1-10 && \
+         {} approvals --workdir $PWD/d* list 2>&1; echo $SHELLGATE_SOCKET",
+        binary.display()
+    );
+    let gate = Gate::open();
+    let (done, dir) = run_deep(&gate, &line);
+    assert_eq!(done.code, 0, "{}{}", done.stdout(), done.stderr());
+    let said = done.stdout();
+    assert!(said.starts_with("drwx------\n"), "{said}");
+    // Through the link, and to the session: it says who may not ask.
+    assert!(said.contains("may submit events and nothing else"), "{said}");
+    let socket = PathBuf::from(said.lines().last().expect("a line"));
+    assert!(!socket.exists() && !socket.parent().expect("a folder").exists(), "{said}");
+    let left: Vec<_> =
+        fs::read_dir(dir).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().contains("sock")), "{left:?}");
+}
+
 #[test]
 fn a_socket_that_cannot_be_bound_is_a_warning_and_the_gate_holds() {
-    let deep = "d".repeat(120);
-    let gate = Gate::refusing(&["touch"]);
-    let dir = gate.work().join(&deep);
-    fs::create_dir(&dir).expect("the work folder is writable");
-    // The last --workdir counts, where it may be given twice; so the run is started by hand.
-    let config = gate.config();
-    let words = [
-        "run",
-        "--workdir",
-        dir.to_str().expect("text"),
-        "-c",
-        config.to_str().expect("text"),
-        "--",
-        "bash",
-        "-c",
-        "echo socket=$SHELLGATE_SOCKET; touch RAN",
-    ];
-    let done = gate.shellgate(words);
+    let gate = Gate::refusing(&["touch"]).env("XDG_RUNTIME_DIR", "/proc");
+    let (done, dir) = run_deep(&gate, "echo socket=$SHELLGATE_SOCKET; touch RAN");
     assert_eq!(done.stdout(), "socket=\n", "{}", done.stderr());
     assert!(!gate.work().join("RAN").exists());
     let trace = fs::read_to_string(dir.join("trace.jsonl")).expect("a trace");

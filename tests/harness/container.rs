@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -46,7 +48,11 @@ impl Service {
     /// Waits until it says so.
     #[track_caller]
     pub fn says(&self, what: &str) {
-        until(what, || self.said().contains(what));
+        let start = Instant::now();
+        while !self.said().contains(what) {
+            assert!(start.elapsed() < PATIENCE, "it never says {what:?}: {}", self.said());
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 
     pub fn end(self, by: Signal) -> Finished {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use shellgate_tests::{Gate, Ran, need, program};
+use shellgate_tests::{Gate, Ran, lacks, need, program, skip};
 
 use crate::{by_form, patience, seals};
 
@@ -111,6 +111,62 @@ fn git_commits_branches_and_merges_as_ever() {
         let ran = gate(&seal).file("README", "x").repository().bash(line);
         unharmed(&ran, &seal);
         assert_eq!(ran.stdout.trim(), "8", "{}", ran.stderr);
+    }
+}
+
+/// E17
+#[test]
+fn make_with_two_jobs_is_complete_twenty_times() {
+    need!(make);
+    let makefile = "all: $(shell seq -f t%g 40)\nt%:\n\t@/bin/true; echo $* > $@\n";
+    let line = "for i in $(seq 20); do make -s -j2 && ls t* | wc -l && rm t* || exit 1; done | uniq -c";
+    for seal in seals() {
+        let ran = gate(&seal).file("Makefile", makefile).bash(line);
+        unharmed(&ran, &seal);
+        assert_eq!(ran.stdout.trim(), "20 40", "{}", ran.stderr);
+    }
+}
+
+/// E17: scripts before and after, one that calls npm again, one whose program starts others.
+#[test]
+fn npm_runs_scripts_as_ever() {
+    need!(npm, node);
+    let package = r#"{"name": "p", "version": "1.0.0", "scripts": {
+        "prebuild": "echo pre", "build": "node build.js && echo built | sed s/b/B/", "postbuild": "echo post",
+        "test": "npm run --silent build"}}"#;
+    let build = "const {spawnSync} = require('child_process');
+for (let i = 0; i < 20; i++) if (spawnSync('/bin/true').status) process.exit(1);";
+    for seal in seals() {
+        let ran = gate(&seal)
+            .file("package.json", package)
+            .file("build.js", build)
+            .run(["npm", "test", "--silent"]);
+        unharmed(&ran, &seal);
+        assert_eq!(ran.stdout, "pre\nBuilt\npost\n", "{}", ran.stderr);
+    }
+}
+
+/// E17: a Go program of many threads, which starts git by clone(CLONE_VFORK | CLONE_VM) from any of them.
+#[test]
+fn a_go_program_starts_others_from_its_threads() {
+    need!(git);
+    if let Some(why) = lacks("git-lfs") {
+        return skip("git-lfs", &why);
+    }
+    let line = "set -e; git lfs install --local >/dev/null; git lfs track '*.bin' >/dev/null
+        for i in $(seq 30); do echo $i > $i.bin; done; git add .; git commit -qm bins
+        git lfs ls-files | wc -l; rm *.bin; git checkout -q .; cat 30.bin
+        for i in 1 2 3 4 5; do git lfs env >/dev/null; git lfs status >/dev/null; done";
+    for seal in seals() {
+        let ran = gate(&seal).file("README", "x").repository().bash(line);
+        unharmed(&ran, &seal);
+        assert_eq!(ran.stdout, "30\n30\n", "{}", ran.stderr);
+        let by_threads = ran
+            .events_for("git")
+            .iter()
+            .filter(|event| event["ancestry"][0]["path"] == "/usr/bin/git-lfs")
+            .count();
+        assert!(by_threads > 10, "git-lfs started git {by_threads} times");
     }
 }
 

@@ -19,6 +19,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("busybox", "busybox-static"),
     ("make", "make"),
     ("git", "git"),
+    ("git-lfs", "git-lfs"),
     ("python3", "python3"),
     ("perl", "perl"),
     ("node", "nodejs"),

@@ -69,7 +69,7 @@ fn kernel() -> String {
 fn caller_memory() -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let (waiting, ours) = nix::unistd::pipe().map_err(|errno| text(&errno))?;
-    let child = match process::fork().map_err(|error| text(&error))? {
+    let child = match process::fork_bound().map_err(|error| text(&error))? {
         Fork::Child => {
             drop(ours);
             let _ = nix::unistd::read(&waiting, &mut [0]);

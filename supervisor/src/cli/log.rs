@@ -5,6 +5,7 @@ mod line;
 mod list;
 mod plain;
 mod source;
+mod stats;
 mod tree;
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write};
@@ -34,8 +35,11 @@ pub struct LogArgs {
     /// Print the records as they are stored, one a line.
     #[arg(long)]
     json: bool,
+    /// What ran most, what was refused and why, how long deciding took; with --json as one object.
+    #[arg(long, conflicts_with_all = ["follow", "denied", "tree"])]
+    stats: bool,
     /// List the sessions instead.
-    #[arg(long, conflicts_with_all = ["session", "follow", "denied", "tree", "json"])]
+    #[arg(long, conflicts_with_all = ["session", "follow", "denied", "tree", "json", "stats"])]
     list: bool,
 }
 
@@ -56,6 +60,9 @@ fn show(args: &LogArgs, style: Style, out: &mut impl Write) -> anyhow::Result<()
         return list::print(&source::all(workdir)?, out);
     }
     let source = Source::find(args.session.as_deref(), workdir)?;
+    if args.stats {
+        return stats::print(&source, args.json, out);
+    }
     if args.tree {
         tree::print(&source, args.denied, style, out)
     } else {

@@ -69,7 +69,7 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
         no_new_privs: no_new_privs(&config)?,
         inherited,
         signal_mask,
-        environment: Environment::new(control::VARIABLE, &dir.socket_path())
+        environment: Environment::new(control::VARIABLE, &dir.socket().path)
             .context("the environment holds a NUL byte")?,
     };
     let log = dir.logs_dir.join("supervisor.log");

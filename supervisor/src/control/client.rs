@@ -45,6 +45,11 @@ pub struct Client {
 impl Client {
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let stream = UnixStream::connect(path)
+            .or_else(|error| match error.kind() {
+                // Too long for an address; what it links to is not.
+                io::ErrorKind::InvalidInput => UnixStream::connect(std::fs::canonicalize(path)?),
+                _ => Err(error),
+            })
             .map_err(|cause| ClientError::Connect { path: path.display().to_string(), cause })?;
         Ok(Self { stream: BufReader::new(stream), last_id: 0 })
     }

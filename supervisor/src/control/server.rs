@@ -1,10 +1,12 @@
 //! The socket and the thread that serves it. Peers are few and bounded; nothing that one of them does or leaves undone
 //! holds up another.
 
+use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -20,6 +22,7 @@ use super::Service;
 use super::connection::{self, Seat};
 use super::peer::{Peer, Tree};
 use super::wire::{BUSY, Response, RpcError};
+use crate::trace::sessions::SocketPlace;
 
 /// Peers inside the tree, or that cannot be placed. They cannot take the places of those outside.
 const INSIDE: usize = 48;
@@ -34,10 +37,19 @@ pub struct Bound {
     file: Serving,
 }
 
-/// Binds `path` for this user alone. Nothing may be there yet.
-pub fn bind(path: &Path) -> io::Result<Bound> {
-    let listener = listen_privately(path, SockType::Stream)?;
-    Ok(Bound { listener: UnixListener::from(listener), file: Serving { path: path.to_owned() } })
+/// Binds a socket for this user alone. Nothing may be there yet.
+pub fn bind(place: &SocketPlace) -> io::Result<Bound> {
+    if let Some(folder) = own_folder(place) {
+        DirBuilder::new().mode(0o700).create(folder)?;
+    }
+    let fd = listen_privately(&place.path, SockType::Stream).inspect_err(|_| {
+        own_folder(place).map(std::fs::remove_dir);
+    })?;
+    let file = Serving { place: place.clone() };
+    if let Some(link) = &place.link {
+        std::os::unix::fs::symlink(&place.path, link)?;
+    }
+    Ok(Bound { listener: UnixListener::from(fd), file })
 }
 
 /// A listening socket at `path` that nobody but this user can connect to.
@@ -56,12 +68,23 @@ pub fn listen_privately(path: &Path, kind: SockType) -> io::Result<OwnedFd> {
 /// The socket's file, for as long as the session lasts.
 #[derive(Debug)]
 pub struct Serving {
-    path: PathBuf,
+    place: SocketPlace,
+}
+
+/// The folder that is made for the socket and holds nothing else.
+fn own_folder(place: &SocketPlace) -> Option<&Path> {
+    place.link.as_ref().and_then(|_| place.path.parent())
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(&self.place.path);
+        if let Some(link) = &self.place.link {
+            let _ = std::fs::remove_file(link);
+        }
+        if let Some(folder) = own_folder(&self.place) {
+            let _ = std::fs::remove_dir(folder);
+        }
     }
 }
 

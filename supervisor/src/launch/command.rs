@@ -42,8 +42,6 @@ pub(super) fn hand_over_pair() -> nix::Result<(OwnedFd, OwnedFd)> {
 
 /// Runs in the forked child; returns its exit status only when the command was not executed.
 pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
-    // Until the exec nobody else ends us when the supervisor does: our own copy of its socket keeps ours open.
-    let _ = process::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0);
     let word = match confine(plan) {
         Ok((listener, confined)) => {
             // Dropping the listener here closes our copy: the supervisor's must be the only one.
@@ -64,6 +62,7 @@ pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
         return super::front::FAILED;
     }
     let Some(program) = plan.command.first() else { return NOT_FOUND };
+    // Until here nobody else ended us with the supervisor: our own copy of its socket keeps ours open.
     let _ = process::prctl(libc::PR_SET_PDEATHSIG, 0, 0);
     // execvp walks PATH and reads scripts without `#!` through /bin/sh, as the caller's shell would.
     let environment = match word {

@@ -21,7 +21,7 @@ pub struct Tried {
 /// Installs the filter in a child and uses its listener there. Only before threads exist.
 pub fn filter() -> io::Result<Tried> {
     let (ours, theirs) = nix::unistd::pipe()?;
-    let child = match process::fork()? {
+    let child = match process::fork_bound()? {
         Fork::Child => {
             drop(ours);
             let told = match in_child() {

@@ -45,7 +45,7 @@ impl std::os::fd::AsFd for Reports {
 /// Forks the reaper, which forks the command.
 pub(super) fn start(plan: &Plan, hand_over: &OwnedFd) -> Result<(i32, Reports), LaunchError> {
     let (ours, theirs) = wire::Packets::pair().map_err(LaunchError::nix("make the reaper's socket"))?;
-    match process::fork().map_err(LaunchError::system("fork the reaper"))? {
+    match process::fork_bound().map_err(LaunchError::system("fork the reaper"))? {
         Fork::Parent { child } => Ok((child, Reports(ours))),
         Fork::Child => {
             drop(ours);
@@ -62,10 +62,8 @@ pub(super) fn start(plan: &Plan, hand_over: &OwnedFd) -> Result<(i32, Reports), 
 }
 
 fn become_reaper(plan: &Plan, hand_over: &OwnedFd, supervisor: &wire::Packets) -> Result<(), LaunchError> {
-    process::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0)
-        .map_err(LaunchError::system("set the death signal"))?;
     process::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0).map_err(LaunchError::system("become a subreaper"))?;
-    let child = match process::fork().map_err(LaunchError::system("fork the command"))? {
+    let child = match process::fork_bound().map_err(LaunchError::system("fork the command"))? {
         Fork::Child => process::exit_now(i32::from(command::become_command(plan, hand_over))),
         Fork::Parent { child } => child,
     };

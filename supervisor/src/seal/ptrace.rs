@@ -30,7 +30,7 @@ impl PtraceSeal {
     pub fn probe(killable: bool) -> Result<Self, SealError> {
         let failed = |error: io::Error| SealError(format!("ptrace is not permitted here: {error}"));
         let (ready, told) = nix::unistd::pipe().map_err(|errno| failed(errno.into()))?;
-        let child = match process::fork().map_err(failed)? {
+        let child = match process::fork_bound().map_err(failed)? {
             Fork::Child => {
                 // The supervisor is undumpable, its tracees are not.
                 let _ = process::prctl(libc::PR_SET_DUMPABLE, 1, 0);

@@ -27,6 +27,21 @@ pub fn fork() -> io::Result<Fork> {
     }
 }
 
+/// [`fork`] for a child that is to be killed when we end, however early that is: it would keep our descriptors open,
+/// the listener among them.
+pub fn fork_bound() -> io::Result<Fork> {
+    let parent = std::process::id() as i32;
+    let forked = fork()?;
+    if forked == Fork::Child {
+        let bound = prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0);
+        // We may have ended before that took effect.
+        if bound.is_err() || nix::unistd::getppid().as_raw() != parent {
+            exit_now(1);
+        }
+    }
+    Ok(forked)
+}
+
 /// prctl(2) with plain numbers.
 pub fn prctl(option: i32, arg2: u64, arg3: u64) -> io::Result<i32> {
     // SAFETY: only options whose arguments are numbers are used with this wrapper (dumpable, death signal,

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Name of the trace in a session's folder.
 pub const TRACE: &str = "trace.jsonl";
+/// Name of the control socket in a session's own folder.
+const SOCKET: &str = "control.sock";
 /// Name of the folder of hook logs.
 pub const LOGS: &str = "logs";
 
@@ -24,14 +26,36 @@ pub struct SessionDir {
 
 impl SessionDir {
     /// Where the session's control socket is. Sessions that share a folder do not share it.
-    pub fn socket_path(&self) -> PathBuf {
-        if self.dir.file_name().is_some_and(|name| name == self.id.as_str()) {
-            return self.dir.join("control.sock");
+    pub fn socket(&self) -> SocketPlace {
+        let named = if self.dir.file_name().is_some_and(|name| name == self.id.as_str()) {
+            self.dir.join(SOCKET)
+        } else {
+            // The whole name would be too long for an address too often.
+            let mark = self.id.rsplit('-').next().unwrap_or(&self.id);
+            self.dir.join(format!("control-{mark}.sock"))
+        };
+        if is_address(&named) {
+            return SocketPlace { path: named, link: None };
         }
-        // The whole name would be too long for an address too often.
-        let mark = self.id.rsplit('-').next().unwrap_or(&self.id);
-        self.dir.join(format!("control-{mark}.sock"))
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let folder = format!("shellgate-{}", self.id);
+        let path = runtime.filter(|runtime| runtime.is_absolute() && runtime.is_dir());
+        let path = path.map(|runtime| runtime.join(&folder).join(SOCKET)).filter(|path| is_address(path));
+        let path = path.unwrap_or_else(|| Path::new("/tmp").join(&folder).join(SOCKET));
+        SocketPlace { path, link: Some(named) }
     }
+}
+
+/// A control socket's file. An address holds 107 bytes: where the session's folder has a longer path, the socket is in
+/// a private folder elsewhere, and a link in the session's folder leads there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SocketPlace {
+    pub path: PathBuf,
+    pub link: Option<PathBuf>,
+}
+
+fn is_address(path: &Path) -> bool {
+    nix::sys::socket::UnixAddr::new(path).is_ok()
 }
 
 /// Whether a file in a session's folder has the name of a control socket.

@@ -123,3 +123,15 @@ fn where_no_session_is_the_log_says_so() {
     }
     assert_eq!(gate.shellgate(["log", "--list"]).code, 0);
 }
+
+/// I: reading
+#[test]
+fn statistics_are_those_of_what_really_ran() {
+    let gate = session();
+    let stats: Value = serde_json::from_str(&log(&gate, &["--stats", "--json"]).stdout()).expect("JSON");
+    assert_eq!((&stats["execs"], &stats["allowed"], &stats["refused"]), (&5.into(), &4.into(), &1.into()));
+    assert_eq!(stats["refusals"][0]["reason"], "not for agents");
+    assert_eq!((&stats["hooks"][0]["calls"], &stats["hooks"][0]["deny"]), (&5.into(), &1.into()), "{stats}");
+    let text = log(&gate, &["--stats"]).stdout();
+    assert!(text.contains("guard: not for agents  (first: /bin/touch RAN)"), "{text}");
+}

@@ -21,8 +21,8 @@ fn without_its_agent_a_container_neither_starts_nor_goes_on(runtime: &'static st
     let agent = pod.agent(&[]);
     fine(&pod.start("c1"));
     // The shell lives on, and asks when it is told to.
-    let shell = pod.exec_live("c1", &["/bin/sh", "-c", "while :; do [ -e /tmp/go ] && break; done; /bin/touch /tmp/ran; :"]);
-    until("the shell", || !pod.about("shell", "/bin/sh").is_empty());
+    let shell = pod.exec_live("c1", &["/bin/sh", "-c", ": >/tmp/up; while :; do [ -e /tmp/go ] && break; done; /bin/touch /tmp/ran; :"]);
+    until("the shell", || pod.inside("/tmp/up").exists());
     agent.end(Signal::SIGKILL);
     std::fs::write(pod.inside("/tmp/go"), "").unwrap();
     let done = shell.finish();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::thread;
 
-use shellgate_tests::Gate;
+use shellgate_tests::{Gate, running, until};
 
 use super::{count, gaps, read};
 
@@ -99,6 +99,8 @@ fn a_supervisor_that_is_killed_tears_at_most_one_record() {
         gate.session().display()
     );
     gate.bare(["bash", "-c", &line]);
+    // Not one process of ours, whose copy of the listener would leave execs waiting for ever.
+    until("the end of everything that was killed", || running(gate.session()).is_empty());
     let (records, broken) = read(&gate.session().join("trace.jsonl"));
     assert!(broken.len() <= 8, "{broken:?}");
     let config = gate.config();

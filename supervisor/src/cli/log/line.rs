@@ -168,7 +168,7 @@ pub(super) fn became(outcome: &Outcome) -> String {
     format!("{what} ({})", duration(outcome.duration_us))
 }
 
-fn duration(us: u64) -> String {
+pub(super) fn duration(us: u64) -> String {
     match us {
         0..1_000 => format!("{us} us"),
         1_000..1_000_000 => format!("{}.{} ms", us / 1_000, us % 1_000 / 100),

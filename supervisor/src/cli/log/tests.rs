@@ -274,3 +274,17 @@ fn colours_wrap_the_mark_and_never_come_from_the_trace() {
     show(&args, Style { color: true }, &mut out).unwrap();
     assert!(String::from_utf8(out).unwrap().contains("\x1b[1;31mDENY \x1b[0m"));
 }
+
+#[test]
+fn statistics_count_programs_refusals_and_hooks() {
+    let dir = session();
+    let text = log(&dir, &["--stats"]).unwrap();
+    assert!(text.contains("3 execs, 2 allowed, 1 calls refused"), "{text}");
+    assert!(text.contains("rewrites") && text.contains("(first: git push -f)"), "{text}");
+    let stats: serde_json::Value = serde_json::from_str(&log(&dir, &["--stats", "--json"]).unwrap()).unwrap();
+    assert_eq!((&stats["execs"], &stats["allowed"], &stats["refused"]), (&3.into(), &2.into(), &1.into()));
+    let failed: u64 =
+        stats["programs"].as_array().unwrap().iter().filter_map(|one| one["failed"].as_u64()).sum();
+    assert_eq!(failed, 1, "git status ended with 3: {stats}");
+    assert_eq!(stats["refusals"][0]["count"], 1);
+}
