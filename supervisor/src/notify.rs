@@ -160,6 +160,11 @@ impl Notification {
         seccomp::id_valid(self.listener.fd.as_fd(), self.id).is_ok()
     }
 
+    /// Its number among those of its filter, which only grow.
+    pub fn number(&self) -> u64 {
+        self.id
+    }
+
     /// Lets the exec go on in the kernel.
     pub fn proceed(mut self) -> Sent {
         self.answered = true;

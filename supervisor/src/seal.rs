@@ -38,6 +38,8 @@ pub struct Expectation {
     pub seq: u64,
     /// The thread that waits in the notification.
     pub target: Target,
+    /// Number of the notification: a later call of the thread has a higher one.
+    pub call: u64,
     /// argv as the new program will see it (after `#!` rewriting), each string with its NUL.
     pub argv: Vec<u8>,
     /// envp, each string with its NUL.
@@ -120,9 +122,10 @@ pub trait Seal: Send + Sync {
     /// [`Armed::settle`].
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError>;
 
-    /// The thread has come back from its last exec, if it made one: it calls again. What was armed for it and has
-    /// not run has failed.
-    fn caller_returned(&self, _target: Target) {}
+    /// The thread has come back from every exec before this `call`: it calls again. What was armed for those and has
+    /// not run has failed. A call that a signal interrupted may be looked at later than the one that repeats it, and
+    /// says nothing about that.
+    fn caller_returned(&self, _target: Target, _call: u64) {}
 
     /// Where kernel records arrive, if this backend has any. Called once, before the first exec.
     fn records(&self, sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError>;

@@ -163,6 +163,18 @@ impl Pod {
         holder
     }
 
+    /// [`Pod::start`], and waits until the container's own program runs: before that, some runtimes let nobody in.
+    #[track_caller]
+    pub fn up(&mut self, id: &str) {
+        let done = self.start(id);
+        assert_eq!(done.code, 0, "{}", done.stderr());
+        until("the container's program", || {
+            let state = self.watched(&self.runtime(&["state", id])).finish();
+            let state: Value = serde_json::from_slice(&state.stdout).unwrap_or_default();
+            fs::read_link(format!("/proc/{}/exe", state["pid"])).is_ok_and(|exe| exe.starts_with("/bin"))
+        });
+    }
+
     /// `run -d`. What the container writes goes to a file.
     pub fn start(&mut self, id: &str) -> Finished {
         self.started.push(id.to_owned());

@@ -138,7 +138,7 @@ impl Seal for EbpfSeal {
     }
 
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError> {
-        let Expectation { seq, target, argv, envp, exe } = expectation;
+        let Expectation { seq, target, call, argv, envp, exe } = expectation;
         let text = mac::text(self.shared.key, target.pid as u32, argv, envp);
         let file = FileId {
             dev: kernel_dev(exe.dev),
@@ -147,12 +147,12 @@ impl Seal for EbpfSeal {
             ctime_nsec: exe.ctime_nsec as u64,
         };
         let mac = mac::bind(self.shared.key, text, &file);
-        self.shared.put(*target, shellgate_common::seal::Slot { mac, text, seq: *seq })?;
+        self.shared.put(*target, *call, shellgate_common::seal::Slot { mac, text, seq: *seq })?;
         Ok(Box::new(Sealed { shared: Arc::clone(&self.shared), pid: target.pid, seq: *seq, settled: false }))
     }
 
-    fn caller_returned(&self, target: Target) {
-        self.shared.caller_returned(target);
+    fn caller_returned(&self, target: Target, call: u64) {
+        self.shared.caller_returned(target, call);
     }
 
     fn records(&self, sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError> {

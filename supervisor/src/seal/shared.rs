@@ -92,8 +92,8 @@ impl Seal for Part {
         self.shared.seal.arm(&Expectation { seq, ..expectation.clone() })
     }
 
-    fn caller_returned(&self, target: Target) {
-        self.shared.seal.caller_returned(target);
+    fn caller_returned(&self, target: Target, call: u64) {
+        self.shared.seal.caller_returned(target, call);
     }
 
     fn records(&self, sink: Sink) -> Result<(), SealError> {
@@ -150,7 +150,7 @@ mod tests {
                     .expect("nothing can fail");
                 let exe = Identity { dev: 1, ino: 1, ctime_sec: 0, ctime_nsec: 0 };
                 let target = Target { tid: 7, pid: 7 };
-                let _ = part.arm(&Expectation { seq: 3, target, argv: vec![], envp: vec![], exe });
+                let _ = part.arm(&Expectation { seq: 3, target, call: 1, argv: vec![], envp: vec![], exe });
                 (part, heard)
             })
             .collect();

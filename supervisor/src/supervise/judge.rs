@@ -31,7 +31,7 @@ impl Session {
                 let _ = notification.proceed();
             }
             Ok(Captured::Attempt(attempt)) => {
-                self.seal.caller_returned(attempt.target);
+                self.seal.caller_returned(attempt.target, notification.number());
                 self.judge(notification, &attempt);
             }
             Err(error) => self.unreadable(notification, &error),

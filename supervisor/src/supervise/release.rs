@@ -116,7 +116,7 @@ impl Session {
                 detail: None,
             });
         }
-        let expectation = predict::predict(seq, attempt, exe);
+        let expectation = predict::predict(seq, attempt, notification.number(), exe);
         let armed = self.seal.arm(&expectation).map_err(|error| failed(error.to_string()))?;
         // Nothing in the kernel tells cheaply that an exec failed. For a file that will probably fail, a tracer
         // looks on; where none may attach, the caller's next sign of life tells.

@@ -19,7 +19,7 @@ under_each_runtime! {
 fn without_its_agent_a_container_neither_starts_nor_goes_on(runtime: &'static str) {
     let mut pod = Pod::new(runtime, OPEN);
     let agent = pod.agent(&[]);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     // The shell lives on, and asks when it is told to.
     let shell = pod.exec_live("c1", &["/bin/sh", "-c", ": >/tmp/up; while :; do [ -e /tmp/go ] && break; done; /bin/touch /tmp/ran; :"]);
     until("the shell", || pod.inside("/tmp/up").exists());
@@ -43,7 +43,7 @@ fn the_profile_names_the_policy_and_an_unknown_one_starts_nothing(runtime: &'sta
     std::fs::write(policies.join("closed.yaml"), refusing("busybox")).unwrap();
     let policies = policies.to_str().expect("text");
     let agent = pod.agent(&["--policies", policies, "--select", "annotation.team=blue*:closed"]);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     assert_ne!(pod.exec("c1", &["/bin/touch", "/tmp/no"]).code, 0);
     assert_eq!(pod.records()[0]["container"], json!({
         "id": "c1", "policy": "strict", "metadata": "policy=strict", "annotations": {"team": "red"},
@@ -80,7 +80,7 @@ fn a_profile_that_asks_about_other_calls_gets_no(runtime: &'static str) {
         spec["linux"]["seccomp"]["syscalls"][0]["names"] = json!(["execve", "execveat", "mkdir"]);
     });
     let _agent = pod.agent(&[]);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     let made = pod.exec("c1", &["/bin/busybox", "mkdir", "/tmp/made"]);
     assert_ne!(made.code, 0);
     assert!(!pod.inside("/tmp/made").exists());

@@ -22,7 +22,7 @@ fn a_refused_program_does_not_run_in_the_container_nor_in_an_exec(runtime: &'sta
         spec["process"]["args"] = json!(["/bin/sh", "-c", "/bin/touch /tmp/first; /bin/sleep 600"]);
     });
     let _agent = pod.agent(&[]);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     assert_eq!(fine(&pod.exec("c1", &["/bin/echo", "hello"])), "hello\n");
     let refused = pod.exec("c1", &["/bin/touch", "/tmp/second"]);
     assert_ne!(refused.code, 0);
@@ -47,7 +47,7 @@ fn a_link_to_an_absolute_path_stays_in_the_container(runtime: &'static str) {
     // Only the copy may run.
     let mut pod = pod.with(|spec| spec["process"]["args"] = json!(["/bin/busybox-link", "sleep", "600"]));
     let _agent = pod.agent(&[]);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     assert_eq!(fine(&pod.exec("c1", &["/bin/busybox-link", "echo", "copy"])), "copy\n");
     assert_ne!(pod.exec("c1", &["/bin/echo", "original"]).code, 0);
     let ran = &pod.about("shell", "/bin/busybox-link")[0]["event"];
@@ -57,7 +57,7 @@ fn a_link_to_an_absolute_path_stays_in_the_container(runtime: &'static str) {
 fn an_ordinary_user_of_the_container_is_judged_like_root(runtime: &'static str) {
     let mut pod = Pod::new(runtime, &refusing("touch"));
     let _agent = pod.agent(&[]);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     let done = pod.exec_as("c1", &["--user", "1000:1000"], &["/bin/sh", "-c", "/bin/id -u; /bin/touch /tmp/no"]);
     assert_eq!(done.stdout(), "1000\n", "{}", done.stderr());
     assert!(done.stderr().contains("shellgate: refused"), "{}", done.stderr());
@@ -74,7 +74,7 @@ fn a_container_in_a_user_namespace_is_judged(runtime: &'static str) {
         linux["gidMappings"] = mapping.clone();
     });
     let _agent = pod.agent(&[]);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     assert_eq!(fine(&pod.exec("c1", &["/bin/sh", "-c", "/bin/id -u"])), "0\n");
     assert_ne!(pod.exec("c1", &["/bin/touch", "/tmp/no"]).code, 0);
     assert!(!pod.inside("/tmp/no").exists());
@@ -86,7 +86,7 @@ fn a_policy_that_takes_two_seconds_is_asked_once_for_each_exec(runtime: &'static
     let mut pod = Pod::new(runtime, OPEN);
     std::fs::write(pod.root().join("policy.yaml"), slow(&pod, 2.0)).unwrap();
     let _agent = pod.agent(&[]);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     assert_eq!(fine(&pod.exec("c1", &["/bin/echo", "hello"])), "hello\n");
     pod.delete("c1");
     pod.closed();
@@ -97,7 +97,7 @@ fn a_policy_that_takes_two_seconds_is_asked_once_for_each_exec(runtime: &'static
 fn the_ptrace_seal_does_where_there_is_no_other(runtime: &'static str) {
     let mut pod = Pod::new(runtime, &refusing("touch"));
     let _agent = pod.agent(&["--seal", "ptrace"]);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     assert_eq!(fine(&pod.exec("c1", &["/bin/sh", "-c", "/bin/echo one; /bin/echo two"])), "one\ntwo\n");
     assert_ne!(pod.exec("c1", &["/bin/touch", "/tmp/no"]).code, 0);
     assert!(!pod.inside("/tmp/no").exists());
@@ -110,7 +110,7 @@ fn thirty_two_bit_calls_are_judged_and_x32_calls_do_not_exist(runtime: &'static 
     let (int80, x32) = (program("int80"), program("x32"));
     let mut pod = Pod::new(runtime, &refusing("touch")).with_program(&int80).with_program(&x32);
     let _agent = pod.agent(&[]);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     let int80 = int80.to_str().expect("text");
     let refused = pod.exec("c1", &[int80, "/bin/touch"]);
     if refused.stdout().contains("returned -38") || refused.code == 139 {

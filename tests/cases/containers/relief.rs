@@ -16,7 +16,7 @@ fn an_agent_that_was_killed_has_a_successor_and_nothing_runs_meanwhile(runtime: 
     let mut pod = Pod::new(runtime, OPEN);
     let _holder = pod.holder();
     let agent = pod.agent(&HOLDER);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     let shell = ": >/tmp/up; while :; do [ -e /tmp/go ] && break; done; /bin/touch /tmp/ran; /bin/touch /tmp/late; /bin/touch /tmp/last; :";
     let mut shell = pod.exec_live("c1", &["/bin/sh", "-c", shell]);
     until("the shell", || pod.inside("/tmp/up").exists());
@@ -47,7 +47,7 @@ fn an_agent_that_is_told_to_end_answers_what_it_has_begun_and_the_next_one_the_r
     std::fs::write(pod.root().join("policy.yaml"), slow(&pod, 1.0)).unwrap();
     let _holder = pod.holder();
     let first = pod.agent(&HOLDER);
-    fine(&pod.start("c1"));
+    pod.up("c1");
     let loops = pod.exec_live("c1", &["/bin/sh", "-c", "for i in 1 2 3 4; do /bin/echo $i; done"]);
     until("an exec of the loop", || !pod.about("shell", "/bin/echo").is_empty());
     // The next one gets in line, and its turn when the first is gone.
