@@ -10,6 +10,7 @@ mod hook;
 mod init;
 mod log;
 mod oci;
+mod oci_profile;
 mod run;
 mod told;
 
@@ -54,6 +55,8 @@ pub enum Verb {
     Approvals(approvals::ApprovalsArgs),
     /// Supervise the containers that a container runtime hands over.
     OciAgent(oci::AgentArgs),
+    /// Write the seccomp profile that hands containers to the agent, or check one.
+    OciProfile(oci_profile::ProfileArgs),
     /// Keep containers' listeners while the agent is replaced.
     OciHold(oci::HoldArgs),
     /// Check or try hooks.
@@ -170,6 +173,7 @@ pub fn main() -> ExitCode {
         Verb::Event(args) => event::run(&args),
         Verb::Approvals(args) => approvals::run(&args),
         Verb::OciAgent(args) => oci::agent(args, cli.verbose),
+        Verb::OciProfile(args) => oci_profile::run(&args),
         Verb::OciHold(args) => oci::hold(&args, cli.verbose),
         Verb::Hook(verb) => hook::run(&verb),
         Verb::Completions(args) => completions::completions(&args),

@@ -7,6 +7,7 @@
 pub mod agent; // receives listeners, one session per container
 pub mod holder; // keeps listeners while no agent runs
 mod policy; // which policy a container gets
+pub mod profile; // seccomp profiles that hand a container over
 mod receive; // one connection of a runtime
 mod rights; // descriptors over sockets
 mod span; // which notifications an agent has received

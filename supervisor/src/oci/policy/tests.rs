@@ -4,8 +4,7 @@ use super::*;
 const GOOD: &str = "version: 1\nhooks: []\n";
 
 fn said(id: &str, metadata: &str, annotations: &[(&str, &str)]) -> ProcessState {
-    let annotations: serde_json::Value =
-        annotations.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+    let annotations: HashMap<&str, &str> = annotations.iter().copied().collect();
     serde_json::from_value(serde_json::json!({
         "fds": [], "metadata": metadata, "state": {"id": id, "annotations": annotations},
     }))
