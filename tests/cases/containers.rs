@@ -2,6 +2,7 @@
 
 mod agent;
 mod inside;
+mod profile;
 mod relief;
 
 use shellgate_tests::{Finished, Pod};

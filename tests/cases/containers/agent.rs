@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use shellgate_tests::{Pod, need, until};
 
-use super::{OPEN, fine, refusing, under_each_runtime};
+use super::{OPEN, refusing, under_each_runtime};
 
 under_each_runtime! {
     without_its_agent_a_container_neither_starts_nor_goes_on
