@@ -8,6 +8,7 @@ mod doctor;
 mod event;
 mod hook;
 mod init;
+mod learn;
 mod log;
 mod oci;
 mod oci_profile;
@@ -47,6 +48,8 @@ pub enum Verb {
     Doctor(doctor::DoctorArgs),
     /// Read a session's trace.
     Log(log::LogArgs),
+    /// Propose rules from what sessions have run.
+    Learn(learn::LearnArgs),
     /// Write a commented shellgate.yaml.
     Init(init::InitArgs),
     /// Submit an event of the agent's runtime to the session this runs in.
@@ -169,6 +172,7 @@ pub fn main() -> ExitCode {
         Verb::Check(args) => check::run(&args),
         Verb::Doctor(args) => doctor::run(&args),
         Verb::Log(args) => log::run(&args),
+        Verb::Learn(args) => learn::run(&args),
         Verb::Init(args) => init::run(&args),
         Verb::Event(args) => event::run(&args),
         Verb::Approvals(args) => approvals::run(&args),

@@ -86,7 +86,6 @@ impl Config {
     }
 
     /// A text as if it were the configuration of a folder.
-    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn of_text(text: &str, folder: &Path) -> Result<Self, ConfigError> {
         assemble::assemble("shellgate.yaml", text, &Workshop::new(folder))
     }

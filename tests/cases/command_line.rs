@@ -2,6 +2,7 @@
 
 mod broken_configurations;
 mod check;
+mod learn;
 mod log;
 mod start;
 mod streams;

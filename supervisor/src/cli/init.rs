@@ -16,30 +16,48 @@ pub struct InitArgs {
     /// The preset to write.
     #[arg(long, value_name = "NAME", default_value = "dev", value_parser = ["dev", "strict"])]
     preset: String,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Where a configuration is written.
+#[derive(Debug, clap::Args)]
+pub(super) struct Output {
     /// Where to write it; `-` is standard output.
-    #[arg(short, long, value_name = "FILE", default_value = "shellgate.yaml")]
-    output: PathBuf,
+    #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "shellgate.yaml")]
+    pub(super) path: PathBuf,
     /// Replace the file if it exists.
     #[arg(long)]
     force: bool,
 }
 
 pub(super) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
-    let text = preset_text(&args.preset)?;
-    if args.output.as_os_str() == "-" {
-        print(text)?;
-        return Ok(ExitCode::SUCCESS);
+    if write_new(&args.output, preset_text(&args.preset)?)? {
+        let shown = args.output.path.display();
+        print(&format!(
+            "wrote {shown} (preset {}); check changes with: shellgate hook validate -c {shown}\n",
+            args.preset
+        ))?;
     }
-    let shown = args.output.display();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// False where it went to standard output.
+pub(super) fn write_new(output: &Output, text: &str) -> anyhow::Result<bool> {
+    if output.path.as_os_str() == "-" {
+        print(text)?;
+        return Ok(false);
+    }
+    let shown = output.path.display();
     let mut options = OpenOptions::new();
     // Not writable by others from the start: whoever writes this file decides what runs.
     options.write(true).mode(0o644).custom_flags(libc::O_NONBLOCK);
-    if args.force {
+    if output.force {
         options.create(true).truncate(true);
     } else {
         options.create_new(true);
     }
-    let mut file = match options.open(&args.output) {
+    let mut file = match options.open(&output.path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             bail!("{shown} exists; use --force to replace it, or --output for another place")
@@ -47,11 +65,7 @@ pub(super) fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
         Err(error) => return Err(error).with_context(|| format!("cannot write {shown}")),
     };
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {shown}"))?;
-    print(&format!(
-        "wrote {shown} (preset {}); check changes with: shellgate hook validate -c {shown}\n",
-        args.preset
-    ))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -61,7 +75,7 @@ mod tests {
     use crate::config::{Config, ConfigSource};
 
     fn args(output: PathBuf, preset: &str, force: bool) -> InitArgs {
-        InitArgs { preset: preset.into(), output, force }
+        InitArgs { preset: preset.into(), output: Output { path: output, force } }
     }
 
     #[test]

@@ -4,7 +4,7 @@ pub(in crate::cli) mod escape;
 mod line;
 mod list;
 mod plain;
-mod source;
+pub(in crate::cli) mod source;
 mod stats;
 mod tree;
 

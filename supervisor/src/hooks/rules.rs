@@ -26,6 +26,7 @@ pub use pattern::{Pattern, PatternError};
 pub use scope::DERIVED;
 pub(crate) use subject::admitted;
 pub use tool::ToolRules;
+pub use words::args;
 
 use super::{Defect, HookAnswer};
 use crate::event::Event;

@@ -13,15 +13,15 @@ use crate::trace::sessions::{self, TRACE};
 
 /// A session that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Source {
-    pub(super) path: PathBuf,
+pub(in crate::cli) struct Source {
+    pub(in crate::cli) path: PathBuf,
     /// Several sessions may share a file.
-    pub(super) session_id: String,
+    pub(in crate::cli) session_id: String,
 }
 
 impl Source {
     /// The session whose name begins so, else the newest.
-    pub(super) fn find(name: Option<&str>, workdir: Option<&Path>) -> anyhow::Result<Self> {
+    pub(in crate::cli) fn find(name: Option<&str>, workdir: Option<&Path>) -> anyhow::Result<Self> {
         let all = all(workdir)?;
         let Some(name) = name else {
             return all.last().cloned().with_context(|| nothing(workdir));
@@ -46,18 +46,18 @@ impl Source {
         }
     }
 
-    pub(super) fn open(&self) -> anyhow::Result<Reader<BufReader<File>>> {
+    pub(in crate::cli) fn open(&self) -> anyhow::Result<Reader<BufReader<File>>> {
         open(&self.path)
     }
 
     /// Whether a record belongs to this session; one that names none is shown with all.
-    pub(super) fn holds(&self, line: &Line<'_>) -> bool {
+    pub(in crate::cli) fn holds(&self, line: &Line<'_>) -> bool {
         line.session_id().is_none_or(|id| id == self.session_id)
     }
 }
 
 /// All sessions there are, oldest first.
-pub(super) fn all(workdir: Option<&Path>) -> anyhow::Result<Vec<Source>> {
+pub(in crate::cli) fn all(workdir: Option<&Path>) -> anyhow::Result<Vec<Source>> {
     if let Some(workdir) = workdir {
         return in_file(&workdir.join(TRACE));
     }

@@ -62,7 +62,7 @@ pub(super) fn program(event: &Event) -> &str {
 }
 
 /// Everything after the program's own name.
-pub(super) fn args(event: &Event) -> &[String] {
+pub fn args(event: &Event) -> &[String] {
     effective(event).get(1..).unwrap_or_default()
 }
 
