@@ -16,7 +16,7 @@ use crate::live::{signal, until};
 use crate::need::PATH;
 use crate::program::shellgate;
 use crate::ran;
-use crate::watched::{self, Finished, PATIENCE, Watched};
+use crate::watched::{self, Finished, Watched, patience};
 
 /// What the shell of a container finds. Called by path: busybox runs its own applets without an exec.
 const APPLETS: &[&str] = &["sh", "cat", "echo", "id", "sleep", "true", "touch", "wc"];
@@ -50,7 +50,7 @@ impl Service {
     pub fn says(&self, what: &str) {
         let start = Instant::now();
         while !self.said().contains(what) {
-            assert!(start.elapsed() < PATIENCE, "it never says {what:?}: {}", self.said());
+            assert!(start.elapsed() < patience(), "it never says {what:?}: {}", self.said());
             thread::sleep(Duration::from_millis(2));
         }
     }
@@ -228,7 +228,7 @@ impl Pod {
     fn watched(&self, words: &[String]) -> Watched {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(&self.root).env_clear().env("PATH", PATH).env("LC_ALL", "C");
-        Watched::start(&mut command, None, &self.root.display().to_string(), PATIENCE)
+        Watched::start(&mut command, None, &self.root.display().to_string(), patience())
     }
 
     /// The records of every session, oldest session first.

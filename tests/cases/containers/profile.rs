@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use shellgate_tests::{Pod, need, shellgate, skip};
+use shellgate_tests::{Pod, need, shellgate, skip, until};
 
 use super::{fine, refusing, under_each_runtime};
 
 under_each_runtime! {
     the_default_profile_in_the_specifications_form_hands_its_container_over
+    run_works_as_the_first_process_of_a_container_without_rights
+    run_in_a_container_that_is_judged_from_outside_says_so
 }
 
 /// Podman's own profile, as Debian has it.
@@ -111,4 +113,46 @@ fn a_check_tells_by_its_status_whether_something_escapes() {
     assert_eq!(done.status.code(), Some(125));
     assert!(String::from_utf8_lossy(&done.stderr).contains("/no/such/file"));
     assert_eq!(profile(&[]).status.code(), Some(125), "it needs the agent's socket");
+}
+
+/// `shellgate run` as the command of a container, under podman's own profile and with no right.
+fn pod_with_shellgate_inside(runtime: &'static str, command: &str) -> Pod {
+    let pod = Pod::new(runtime, &refusing("touch")).with_program(shellgate());
+    let file = made(&pod, &["--format", "oci", "--from", BASE]);
+    let text = fs::read_to_string(file).unwrap().replace("SCMP_ACT_NOTIFY", "SCMP_ACT_ALLOW");
+    let mut profile: Value = serde_json::from_str(&text).unwrap();
+    profile.as_object_mut().expect("a profile").remove("listenerPath");
+    fs::write(pod.inside("/policy.yaml"), refusing("touch")).unwrap();
+    pod.with(|spec| {
+        let words = [shellgate().to_str().expect("text"), "run", "--workdir", "/tmp/s", "-c", "/policy.yaml", "--"];
+        let words: Vec<&str> = words.into_iter().chain(["/bin/sh", "-c", command]).collect();
+        spec["process"]["args"] = serde_json::json!(words);
+        spec["process"]["noNewPrivileges"] = true.into();
+        spec["linux"]["seccomp"] = profile;
+    })
+}
+
+fn run_works_as_the_first_process_of_a_container_without_rights(runtime: &'static str) {
+    if !has_base() {
+        return;
+    }
+    let mut pod = pod_with_shellgate_inside(runtime, "/bin/touch /tmp/no; /bin/echo on >/tmp/yes");
+    fine(&pod.start("c1"));
+    until("the end of the session", || {
+        fs::read_to_string(pod.inside("/tmp/s/trace.jsonl")).is_ok_and(|trace| trace.contains("session_end"))
+    });
+    assert!(!pod.inside("/tmp/no").exists() && pod.inside("/tmp/yes").exists());
+    let told = fs::read_to_string(pod.root().join("output")).unwrap();
+    assert!(told.contains("shellgate: refused /bin/busybox"), "{told}");
+}
+
+fn run_in_a_container_that_is_judged_from_outside_says_so(runtime: &'static str) {
+    let mut pod = Pod::new(runtime, &refusing("touch")).with_program(shellgate());
+    fs::write(pod.inside("/policy.yaml"), refusing("touch")).unwrap();
+    let _agent = pod.agent(&[]);
+    pod.up("c1");
+    let inside = shellgate().to_str().expect("text");
+    let done = pod.exec("c1", &[inside, "run", "--workdir", "/tmp/s", "-c", "/policy.yaml", "--", "/bin/true"]);
+    assert_eq!(done.code, 125, "{}", done.stderr());
+    assert!(done.stderr().contains("already under a seccomp listener"), "{}", done.stderr());
 }
