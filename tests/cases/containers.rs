@@ -1,11 +1,12 @@
 //! Containers of real runtimes, judged from outside by `shellgate oci-agent`.
+#![expect(clippy::unwrap_used, reason = "a failed call fails the test")]
 
 mod agent;
 mod inside;
 mod profile;
 mod relief;
 
-use shellgate_tests::{Finished, Pod};
+use shellgate_tests::{Finished, Pod, lacks, skip};
 
 const OPEN: &str = "version: 1\nhooks:\n  - {name: guard, binding: on-shell, commit_policy: deny, rules: [{deny: never, \
                     exe: no-such-program}], otherwise: none}\n";
@@ -18,7 +19,10 @@ fn refusing(programs: &str) -> String {
 /// A policy hook that takes this long and notes each question beside the policy.
 fn slow(pod: &Pod, seconds: f32) -> String {
     let asked = pod.root().join("asked");
-    let script = format!("cat >/dev/null; echo >>{}; sleep {seconds}; echo '{{\"verdict\":\"none\"}}'", asked.display());
+    let script = format!(
+        "cat >/dev/null; echo >>{}; sleep {seconds}; echo '{{\"verdict\":\"none\"}}'",
+        asked.display()
+    );
     serde_json::json!({"version": 1, "hooks": [{
         "name": "slow", "binding": "on-shell", "commit_policy": "deny", "timeout": "60s",
         "command": ["/bin/sh", "-c", script],
@@ -32,15 +36,17 @@ fn fine(done: &Finished) -> String {
     done.stdout()
 }
 
-/// Runs the test under every runtime.
-macro_rules! under_each_runtime {
-    ($($name:ident)+) => {
-        mod runc {
-            $(#[test] fn $name() { shellgate_tests::need!(root, busybox, runc, mount_ns); super::$name("runc"); })+
+/// Runs the case under every runtime that is there; one that is not is a skip of its own.
+fn under_each_runtime(case: impl Fn(&'static str)) {
+    for need in ["root", "busybox", "mount_ns"] {
+        if let Some(why) = lacks(need) {
+            return skip(need, &why);
         }
-        mod crun {
-            $(#[test] fn $name() { shellgate_tests::need!(root, busybox, crun, mount_ns); super::$name("crun"); })+
+    }
+    for runtime in ["runc", "crun"] {
+        match lacks(runtime) {
+            None => case(runtime),
+            Some(why) => skip(runtime, &why),
         }
-    };
+    }
 }
-use under_each_runtime;

@@ -146,7 +146,8 @@ impl Pod {
         let mut words: Vec<String> = through.iter().map(ToString::to_string).collect();
         words.push(shellgate().display().to_string());
         words.push("oci-agent".into());
-        for (option, file) in [("--listen", "agent.sock"), ("-c", "policy.yaml"), ("--sessions", "sessions")] {
+        for (option, file) in [("--listen", "agent.sock"), ("-c", "policy.yaml"), ("--sessions", "sessions")]
+        {
             words.extend([option.to_owned(), self.root.join(file).display().to_string()]);
         }
         words.extend(options.iter().map(ToString::to_string));
@@ -220,7 +221,8 @@ impl Pod {
     fn runtime(&self, words: &[&str]) -> Vec<String> {
         let state = self.root.join("state");
         let mount = "mount -t cgroup2 none /sys/fs/cgroup && exec \"$@\"";
-        let before = ["unshare", "-m", "--propagation", "private", "sh", "-c", mount, "sh", self.runtime, "--root"];
+        let before =
+            ["unshare", "-m", "--propagation", "private", "sh", "-c", mount, "sh", self.runtime, "--root"];
         let words = before.into_iter().chain([state.to_str().expect("text")]).chain(words.iter().copied());
         words.map(Into::into).collect()
     }
@@ -249,7 +251,8 @@ impl Pod {
     /// Waits until every session has ended, and checks that each admitted exec has one outcome.
     #[track_caller]
     pub fn closed(&self) -> Vec<Value> {
-        let count = |records: &[Value], kind: &str| records.iter().filter(|one| one["record"] == kind).count();
+        let count =
+            |records: &[Value], kind: &str| records.iter().filter(|one| one["record"] == kind).count();
         until("the end of every session", || {
             let records = self.records();
             count(&records, "session_start") == count(&records, "session_end")

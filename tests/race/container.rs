@@ -13,7 +13,8 @@ fn never_runs_denied_in_a_container(mode: &str) {
     let race = program("race");
     let attempts = by_form(600, 5000);
     for seal in seals() {
-        let mut pod = Pod::new("runc", &policy(Policy::Rules)).with_program(&race).with_program(&program("mark"));
+        let mut pod =
+            Pod::new("runc", &policy(Policy::Rules)).with_program(&race).with_program(&program("mark"));
         let made = arena(Policy::Rules, mode);
         let copy = Command::new("cp").arg("-a").arg(made.work()).arg(pod.inside("/arena")).status();
         assert!(copy.expect("cp starts").success());

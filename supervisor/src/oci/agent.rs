@@ -150,10 +150,8 @@ pub fn run(plan: Plan) -> Result<(), AgentError> {
 /// Waits for our turn at the holder; true when we were told to end before it came.
 fn told_while_waiting(holder: &Holder, signals: &SignalFd) -> Result<bool, AgentError> {
     loop {
-        let mut ready = [
-            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-            PollFd::new(holder.turn(), PollFlags::POLLIN),
-        ];
+        let mut ready =
+            [PollFd::new(signals.as_fd(), PollFlags::POLLIN), PollFd::new(holder.turn(), PollFlags::POLLIN)];
         match poll(&mut ready, PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(errno) => return Err(system("wait for the holder")(errno)),
@@ -169,10 +167,8 @@ fn told_while_waiting(holder: &Holder, signals: &SignalFd) -> Result<bool, Agent
 
 fn accept(agent: &Arc<Agent>, socket: &UnixListener, signals: &SignalFd) -> Result<(), AgentError> {
     loop {
-        let mut ready = [
-            PollFd::new(socket.as_fd(), PollFlags::POLLIN),
-            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-        ];
+        let mut ready =
+            [PollFd::new(socket.as_fd(), PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         match poll(&mut ready, PollTimeout::NONE) {
             Ok(_) => {}
             Err(nix::Error::EINTR) => continue,
@@ -308,8 +304,7 @@ impl Agent {
         policy: Option<&str>,
         taken_over: bool,
     ) -> Result<Contained, String> {
-        let (config, mut warnings) =
-            self.plan.policies.load(policy).map_err(|error| error.to_string())?;
+        let (config, mut warnings) = self.plan.policies.load(policy).map_err(|error| error.to_string())?;
         let redactor = Redactor::new(config.trace.redact, &config.trace.redact_patterns)
             .map_err(|error| error.to_string())?;
         let dir = match &self.plan.sessions {
@@ -319,7 +314,10 @@ impl Agent {
         let dir = dir.map_err(|error| error.to_string())?;
         let trace = Trace::open(&dir.trace_path).map_err(|error| error.to_string())?;
         if taken_over {
-            warnings.push("taken over from an earlier agent: what it let through has its outcome there or nowhere".into());
+            warnings.push(
+                "taken over from an earlier agent: what it let through has its outcome there or nowhere"
+                    .into(),
+            );
         }
         let container = Container {
             id: state.state.id.clone(),
@@ -348,7 +346,9 @@ impl Agent {
     /// Receives nothing more, answers what is being judged, and leaves the rest to a successor.
     fn part(&self) {
         if self.holder.is_none() && !lock(&self.containers).is_empty() {
-            tracing::warn!("without a holder (--holder) the containers that still run can start no program any more");
+            tracing::warn!(
+                "without a holder (--holder) the containers that still run can start no program any more"
+            );
         }
         // An eventfd takes a write unless its count is about to overflow, and nobody else writes.
         let _ = self.stop.write(1);
@@ -357,7 +357,9 @@ impl Agent {
         while *active > 0 {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                tracing::warn!("calls that are still being judged are left to the next agent, which refuses them");
+                tracing::warn!(
+                    "calls that are still being judged are left to the next agent, which refuses them"
+                );
                 return;
             }
             active = self.idle.wait_timeout(active, left).unwrap_or_else(PoisonError::into_inner).0;

@@ -17,7 +17,9 @@ pub enum PolicyError {
     NoFolder(String),
     #[error("{0:?} is no name of a policy: letters, digits, `-`, `_` and `.`, and not at the beginning `.`")]
     Name(String),
-    #[error("it asks for no policy by name (listenerMetadata \"policy=NAME\" or --select), and there is no -c FILE for such")]
+    #[error(
+        "it asks for no policy by name (listenerMetadata \"policy=NAME\" or --select), and there is no -c FILE for such"
+    )]
     NoDefault,
     #[error("cannot list policies in {}: {source}", path.display())]
     List { path: PathBuf, source: std::io::Error },

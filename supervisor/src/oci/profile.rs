@@ -91,7 +91,11 @@ pub fn make(base: &Value, wanted: &Wanted<'_>) -> Result<Value, ProfileError> {
     let mut flags: Vec<Value> = profile.get("flags").and_then(Value::as_array).cloned().unwrap_or_default();
     flags.retain(|flag| flag != WAIT_KILLABLE);
     flags.extend(wanted.wait_killable.then(|| WAIT_KILLABLE.into()));
-    if flags.is_empty() { profile.remove("flags") } else { profile.insert("flags".into(), flags.into()) };
+    if flags.is_empty() {
+        profile.remove("flags")
+    } else {
+        profile.insert("flags".into(), flags.into())
+    };
     Ok(Value::Object(profile))
 }
 

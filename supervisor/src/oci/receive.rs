@@ -124,7 +124,9 @@ mod tests {
         let (runtime, agent) = UnixStream::pair().unwrap();
         (&runtime).write_all(STATE).unwrap();
         let stranger = me()[0] + 1;
-        assert!(matches!(receive(&agent, &[stranger]), Err(ReceiveError::Peer(_, peers)) if peers == [stranger]));
+        assert!(
+            matches!(receive(&agent, &[stranger]), Err(ReceiveError::Peer(_, peers)) if peers == [stranger])
+        );
     }
 
     #[test]

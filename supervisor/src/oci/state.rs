@@ -89,8 +89,14 @@ mod tests {
 
     #[test]
     fn what_is_no_process_state_is_an_error_at_once() {
-        for text in ["nonsense", "[]", "{}", "7", r#"{"fds":[],"state":{"id":""}}"#, r#"{"fds":[1],"state":{"id":"x"}}"#]
-        {
+        for text in [
+            "nonsense",
+            "[]",
+            "{}",
+            "7",
+            r#"{"fds":[],"state":{"id":""}}"#,
+            r#"{"fds":[1],"state":{"id":"x"}}"#,
+        ] {
             assert!(parse(text.as_bytes()).is_err(), "{text}");
         }
     }
@@ -102,9 +108,13 @@ mod tests {
             ProcessState { fds, ..whole(CRUN_EXEC) }.listener(count)
         };
         assert_eq!(with(&["pidFd", "seccompFd"], 2), Ok(1));
-        for (names, count) in
-            [(&["seccompFd"][..], 0), (&["seccompFd"], 2), (&["seccompFd", "seccompFd"], 2), (&["other"], 1), (&[], 0)]
-        {
+        for (names, count) in [
+            (&["seccompFd"][..], 0),
+            (&["seccompFd"], 2),
+            (&["seccompFd", "seccompFd"], 2),
+            (&["other"], 1),
+            (&[], 0),
+        ] {
             assert!(with(names, count).is_err(), "{names:?} {count}");
         }
     }

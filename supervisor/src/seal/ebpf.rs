@@ -23,8 +23,8 @@ use crate::sys::ring::Ring;
 mod guard; // LSM programs: what else this kernel lets us refuse
 mod held; // a process stopped because its memory could not be read
 mod ledger; // which seals are out, and for whom
-mod members; // who is in the tree, asked from outside
 mod load; // the object, from bytes to attached programs
+mod members; // who is in the tree, asked from outside
 mod reader; // records from the ring buffer
 
 pub use guard::{Guard, GuardState};

@@ -72,7 +72,10 @@ impl Contained {
         self.session.settle_accounts();
         if relieved {
             // Who could not be judged in time is refused by the successor, and must not be answered by us now.
-            #[expect(clippy::disallowed_methods, reason = "it is a lock, kept until the process ends a moment later")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "it is a lock, kept until the process ends a moment later"
+            )]
             std::mem::forget(closing);
         }
     }

@@ -99,7 +99,8 @@ impl Session {
                     self.record_refusal(attempt.target, event, refusal, answers);
                 }
                 // A signal may have come first; the same call, made again, is still this one.
-                if slot.reply(|| notification.fail(libc::EPERM)) == Sent::Delivered || !exists(attempt.target) {
+                if slot.reply(|| notification.fail(libc::EPERM)) == Sent::Delivered || !exists(attempt.target)
+                {
                     self.memo.forget(attempt.target, &slot);
                 }
             }

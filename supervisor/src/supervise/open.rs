@@ -43,11 +43,8 @@ pub(super) struct Opening {
 /// Puts a session together and records its start. Nothing is judged yet.
 pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
     let Opening { config, dir, seal, .. } = opening;
-    let ledger = Arc::new(Ledger {
-        trace: opening.trace,
-        redactor: opening.redactor,
-        counts: Counts::default(),
-    });
+    let ledger =
+        Arc::new(Ledger { trace: opening.trace, redactor: opening.redactor, counts: Counts::default() });
     let observers = Arc::new(start_observers(&config, &dir, &ledger));
     let capabilities = config.capabilities.clone();
     let mut gate = Gate::new(Box::new(move |event| capabilities.admits(event)), config.hooks.clone());

@@ -9,12 +9,6 @@ use shellgate_tests::{Pod, need, shellgate, skip, until};
 
 use super::{fine, refusing, under_each_runtime};
 
-under_each_runtime! {
-    the_default_profile_in_the_specifications_form_hands_its_container_over
-    run_works_as_the_first_process_of_a_container_without_rights
-    run_in_a_container_that_is_judged_from_outside_says_so
-}
-
 /// Podman's own profile, as Debian has it.
 const BASE: &str = "/usr/share/containers/seccomp.json";
 
@@ -46,21 +40,24 @@ fn has_base() -> bool {
     there
 }
 
-fn the_default_profile_in_the_specifications_form_hands_its_container_over(runtime: &'static str) {
-    if !has_base() {
-        return;
-    }
-    let pod = Pod::new(runtime, &refusing("touch"));
-    let file = made(&pod, &["--format", "oci", "--runtime", runtime, "--from", BASE]);
-    assert_eq!(checked(&file), (0, String::new()));
-    let profile: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
-    let mut pod = pod.with(|spec| spec["linux"]["seccomp"] = profile);
-    let _agent = pod.agent(&[]);
-    pod.up("c1");
-    assert_eq!(fine(&pod.exec("c1", &["/bin/echo", "hello"])), "hello\n");
-    let refused = pod.exec("c1", &["/bin/touch", "/tmp/no"]);
-    assert!(refused.stderr().contains("shellgate: refused"), "{}", refused.stderr());
-    assert!(!pod.inside("/tmp/no").exists());
+#[test]
+fn the_default_profile_in_the_specifications_form_hands_its_container_over() {
+    under_each_runtime(|runtime| {
+        if !has_base() {
+            return;
+        }
+        let pod = Pod::new(runtime, &refusing("touch"));
+        let file = made(&pod, &["--format", "oci", "--runtime", runtime, "--from", BASE]);
+        assert_eq!(checked(&file), (0, String::new()));
+        let profile: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        let mut pod = pod.with(|spec| spec["linux"]["seccomp"] = profile);
+        let _agent = pod.agent(&[]);
+        pod.up("c1");
+        assert_eq!(fine(&pod.exec("c1", &["/bin/echo", "hello"])), "hello\n");
+        let refused = pod.exec("c1", &["/bin/touch", "/tmp/no"]);
+        assert!(refused.stderr().contains("shellgate: refused"), "{}", refused.stderr());
+        assert!(!pod.inside("/tmp/no").exists());
+    });
 }
 
 #[test]
@@ -77,15 +74,34 @@ fn podman_takes_the_profile_and_its_exec_is_judged_too() {
         for (option, folder) in [("--root", "storage"), ("--runroot", "run"), ("--tmpdir", "tmp")] {
             command.arg(option).arg(pod.root().join(folder));
         }
-        command.args(["--cgroup-manager=cgroupfs", "--events-backend=file", "--storage-driver=vfs", "--runtime=runc"]);
+        command.args([
+            "--cgroup-manager=cgroupfs",
+            "--events-backend=file",
+            "--storage-driver=vfs",
+            "--runtime=runc",
+        ]);
         command.args(words).output().expect("podman starts")
     };
     let option = format!("seccomp={}", file.display());
     let rootfs = pod.inside("/");
     let run = podman(&[
         // Without the right to raise limits podman cannot set those it would choose.
-        "run", "-d", "--name", "c1", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--pids-limit=0",
-        "--network=none", "--security-opt", &option, "--rootfs", rootfs.to_str().expect("text"), "/bin/sh", "-c",
+        "run",
+        "-d",
+        "--name",
+        "c1",
+        "--ulimit",
+        "nofile=1024:1024",
+        "--ulimit",
+        "nproc=1024:1024",
+        "--pids-limit=0",
+        "--network=none",
+        "--security-opt",
+        &option,
+        "--rootfs",
+        rootfs.to_str().expect("text"),
+        "/bin/sh",
+        "-c",
         "/bin/touch /tmp/first; /bin/sleep 600",
     ]);
     assert!(run.status.success(), "{}\n{}", String::from_utf8_lossy(&run.stderr), agent.said());
@@ -124,7 +140,8 @@ fn pod_with_shellgate_inside(runtime: &'static str, command: &str) -> Pod {
     profile.as_object_mut().expect("a profile").remove("listenerPath");
     fs::write(pod.inside("/policy.yaml"), refusing("touch")).unwrap();
     pod.with(|spec| {
-        let words = [shellgate().to_str().expect("text"), "run", "--workdir", "/tmp/s", "-c", "/policy.yaml", "--"];
+        let words =
+            [shellgate().to_str().expect("text"), "run", "--workdir", "/tmp/s", "-c", "/policy.yaml", "--"];
         let words: Vec<&str> = words.into_iter().chain(["/bin/sh", "-c", command]).collect();
         spec["process"]["args"] = serde_json::json!(words);
         spec["process"]["noNewPrivileges"] = true.into();
@@ -132,27 +149,35 @@ fn pod_with_shellgate_inside(runtime: &'static str, command: &str) -> Pod {
     })
 }
 
-fn run_works_as_the_first_process_of_a_container_without_rights(runtime: &'static str) {
-    if !has_base() {
-        return;
-    }
-    let mut pod = pod_with_shellgate_inside(runtime, "/bin/touch /tmp/no; /bin/echo on >/tmp/yes");
-    fine(&pod.start("c1"));
-    until("the end of the session", || {
-        fs::read_to_string(pod.inside("/tmp/s/trace.jsonl")).is_ok_and(|trace| trace.contains("session_end"))
+#[test]
+fn run_works_as_the_first_process_of_a_container_without_rights() {
+    under_each_runtime(|runtime| {
+        if !has_base() {
+            return;
+        }
+        let mut pod = pod_with_shellgate_inside(runtime, "/bin/touch /tmp/no; /bin/echo on >/tmp/yes");
+        fine(&pod.start("c1"));
+        until("the end of the session", || {
+            fs::read_to_string(pod.inside("/tmp/s/trace.jsonl"))
+                .is_ok_and(|trace| trace.contains("session_end"))
+        });
+        assert!(!pod.inside("/tmp/no").exists() && pod.inside("/tmp/yes").exists());
+        let told = fs::read_to_string(pod.root().join("output")).unwrap();
+        assert!(told.contains("shellgate: refused /bin/busybox"), "{told}");
     });
-    assert!(!pod.inside("/tmp/no").exists() && pod.inside("/tmp/yes").exists());
-    let told = fs::read_to_string(pod.root().join("output")).unwrap();
-    assert!(told.contains("shellgate: refused /bin/busybox"), "{told}");
 }
 
-fn run_in_a_container_that_is_judged_from_outside_says_so(runtime: &'static str) {
-    let mut pod = Pod::new(runtime, &refusing("touch")).with_program(shellgate());
-    fs::write(pod.inside("/policy.yaml"), refusing("touch")).unwrap();
-    let _agent = pod.agent(&[]);
-    pod.up("c1");
-    let inside = shellgate().to_str().expect("text");
-    let done = pod.exec("c1", &[inside, "run", "--workdir", "/tmp/s", "-c", "/policy.yaml", "--", "/bin/true"]);
-    assert_eq!(done.code, 125, "{}", done.stderr());
-    assert!(done.stderr().contains("already under a seccomp listener"), "{}", done.stderr());
+#[test]
+fn run_in_a_container_that_is_judged_from_outside_says_so() {
+    under_each_runtime(|runtime| {
+        let mut pod = Pod::new(runtime, &refusing("touch")).with_program(shellgate());
+        fs::write(pod.inside("/policy.yaml"), refusing("touch")).unwrap();
+        let _agent = pod.agent(&[]);
+        pod.up("c1");
+        let inside = shellgate().to_str().expect("text");
+        let done =
+            pod.exec("c1", &[inside, "run", "--workdir", "/tmp/s", "-c", "/policy.yaml", "--", "/bin/true"]);
+        assert_eq!(done.code, 125, "{}", done.stderr());
+        assert!(done.stderr().contains("already under a seccomp listener"), "{}", done.stderr());
+    });
 }

@@ -1,3 +1,4 @@
+//! Which policy a container gets, and what becomes of one that changes.
 #![expect(clippy::unwrap_used, reason = "a failed call fails the test")]
 use super::*;
 

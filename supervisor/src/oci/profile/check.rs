@@ -35,18 +35,25 @@ fn profile(profile: &Map<String, Value>) -> Vec<String> {
         .filter_map(Value::as_object)
         .collect();
     let about = |name: &str| -> Vec<&&Map<String, Value>> {
-        let is = |rule: &&&Map<String, Value>| names(rule).is_some_and(|names| names.iter().any(|one| one == name));
+        let is = |rule: &&&Map<String, Value>| {
+            names(rule).is_some_and(|names| names.iter().any(|one| one == name))
+        };
         rules.iter().filter(is).collect()
     };
-    let action = |rule: &Map<String, Value>| rule.get("action").and_then(Value::as_str).unwrap_or("").to_owned();
+    let action =
+        |rule: &Map<String, Value>| rule.get("action").and_then(Value::as_str).unwrap_or("").to_owned();
     let default = action_of_default(profile);
     for name in JUDGED {
         let rules = about(name);
         let conditional = |rule: &Map<String, Value>| {
-            ["args", "includes", "excludes"].iter().any(|key| rule.get(*key).is_some_and(|value| !is_empty(value)))
+            ["args", "includes", "excludes"]
+                .iter()
+                .any(|key| rule.get(*key).is_some_and(|value| !is_empty(value)))
         };
         if !rules.iter().any(|rule| action(rule) == NOTIFY && !conditional(rule)) {
-            found.push(format!("{name} does not wait for a verdict: no rule without conditions says {NOTIFY}"));
+            found.push(format!(
+                "{name} does not wait for a verdict: no rule without conditions says {NOTIFY}"
+            ));
         }
         if let Some(rule) = rules.iter().find(|rule| is_pass(&action(rule))) {
             found.push(format!("{name} also has a rule that says {}", action(rule)));
@@ -95,7 +102,9 @@ fn bundle(config: &Value) -> Vec<String> {
     let bounding = config.pointer("/process/capabilities/bounding").and_then(Value::as_array);
     let has = |name: &str| bounding.is_some_and(|list| list.iter().any(|one| one == name));
     if !own_pids && !own_users && has("CAP_SYS_PTRACE") {
-        found.push("it sees the host's processes and has CAP_SYS_PTRACE: it could have others execute for it".into());
+        found.push(
+            "it sees the host's processes and has CAP_SYS_PTRACE: it could have others execute for it".into(),
+        );
     }
     if !own_users && ["CAP_SYS_MODULE", "CAP_SYS_RAWIO"].iter().any(|name| has(name)) {
         found.push("it may load kernel modules or write to memory: no seal holds against that".into());
@@ -107,14 +116,20 @@ fn container(inspected: &Value) -> Vec<String> {
     let name = inspected["Name"].as_str().or(inspected["Id"].as_str()).unwrap_or("container");
     let mut found = Vec::new();
     let options = inspected["HostConfig"]["SecurityOpt"].as_array();
-    let seccomp = options.into_iter().flatten().filter_map(Value::as_str).find_map(|option| {
-        option.strip_prefix("seccomp=").or_else(|| option.strip_prefix("seccomp:"))
-    });
+    let seccomp = options
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .find_map(|option| option.strip_prefix("seccomp=").or_else(|| option.strip_prefix("seccomp:")));
     let privileged = inspected["HostConfig"]["Privileged"] == true;
     match seccomp {
         Some("unconfined") => found.push("seccomp=unconfined: nothing is judged".to_owned()),
-        None if privileged => found.push("it is privileged, so no profile holds: nothing is judged".to_owned()),
-        None => found.push("it has the engine's own profile: judged only if that one is engine-wide".to_owned()),
+        None if privileged => {
+            found.push("it is privileged, so no profile holds: nothing is judged".to_owned())
+        }
+        None => {
+            found.push("it has the engine's own profile: judged only if that one is engine-wide".to_owned())
+        }
         // Engines put the text itself there.
         Some(text) => match serde_json::from_str::<Value>(text) {
             Ok(Value::Object(text)) => found.extend(profile(&text)),

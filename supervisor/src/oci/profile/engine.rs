@@ -49,7 +49,9 @@ impl Engine {
                 "{said} drops listenerPath: its containers do not start with this profile, and run unsupervised without; \
                  28 and later keep it"
             )),
-            "docker" if major < 28 => Some(format!("{said} was not tried with listenerPath; 28 and later keep it")),
+            "docker" if major < 28 => {
+                Some(format!("{said} was not tried with listenerPath; 28 and later keep it"))
+            }
             _ => None,
         }
     }
@@ -72,7 +74,11 @@ mod tests {
             ("podman version 4.3.1\n", false, false),
         ] {
             let engine = Engine::parse(text).unwrap_or_else(|| panic!("{text:?}"));
-            assert_eq!((engine.takes_wait_killable(), engine.escape().is_some()), (flag, escapes), "{text:?}");
+            assert_eq!(
+                (engine.takes_wait_killable(), engine.escape().is_some()),
+                (flag, escapes),
+                "{text:?}"
+            );
         }
         for text in ["", "runc", "runc version", "runc version one", "1", "x 1"] {
             assert_eq!(Engine::parse(text), None, "{text:?}");

@@ -1,3 +1,4 @@
+//! Profiles made, and profiles and containers checked.
 #![expect(clippy::unwrap_used, reason = "a failed call fails the test")]
 use super::check::check;
 use super::*;
@@ -30,14 +31,17 @@ fn wanted(format: Format) -> Wanted<'static> {
 #[test]
 fn execs_wait_and_everything_else_stays_as_it_was() {
     let made = make(&base(), &wanted(Format::Engine)).unwrap();
-    assert_eq!(made["syscalls"], json!([
-        {"names": ["read"], "action": "SCMP_ACT_ALLOW", "args": [], "includes": {}, "excludes": {}},
-        {"names": ["mount"], "action": "SCMP_ACT_ALLOW", "includes": {"caps": ["CAP_SYS_ADMIN"]}},
-        {"names": ["breakpoint"], "action": "SCMP_ACT_ALLOW", "includes": {"arches": ["arm"]}},
-        {"names": ["write"], "action": "SCMP_ACT_ALLOW"},
-        {"names": ["execve", "execveat"], "action": "SCMP_ACT_NOTIFY"},
-        {"names": ["bpf"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1},
-    ]));
+    assert_eq!(
+        made["syscalls"],
+        json!([
+            {"names": ["read"], "action": "SCMP_ACT_ALLOW", "args": [], "includes": {}, "excludes": {}},
+            {"names": ["mount"], "action": "SCMP_ACT_ALLOW", "includes": {"caps": ["CAP_SYS_ADMIN"]}},
+            {"names": ["breakpoint"], "action": "SCMP_ACT_ALLOW", "includes": {"arches": ["arm"]}},
+            {"names": ["write"], "action": "SCMP_ACT_ALLOW"},
+            {"names": ["execve", "execveat"], "action": "SCMP_ACT_NOTIFY"},
+            {"names": ["bpf"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1},
+        ])
+    );
     assert_eq!(made["listenerPath"], "/run/shellgate/agent.sock");
     assert_eq!(made["listenerMetadata"], "policy=a");
     assert_eq!((&made["archMap"], &made["defaultErrno"]), (&base()["archMap"], &json!("ENOSYS")));
@@ -50,7 +54,8 @@ fn execs_wait_and_everything_else_stays_as_it_was() {
 fn the_specifications_form_has_no_conditions_left() {
     let caps = ["CAP_SYS_ADMIN".to_owned()];
     for (capabilities, mounts) in [(&[][..], false), (&caps[..], true)] {
-        let made = make(&base(), &Wanted { capabilities, wait_killable: true, ..wanted(Format::Oci) }).unwrap();
+        let made =
+            make(&base(), &Wanted { capabilities, wait_killable: true, ..wanted(Format::Oci) }).unwrap();
         let text = made.to_string();
         assert_eq!(text.contains("mount"), mounts, "{text}");
         for gone in ["includes", "excludes", "comment", "archMap", "breakpoint", "ENOSYS"] {
@@ -95,7 +100,10 @@ fn every_way_out_of_a_profile_is_named() {
         (changed(|one| one["syscalls"][4]["args"] = json!([{"index": 0}])), "execve does not wait"),
         (changed(|one| one["syscalls"][0]["names"] = json!(["execve"])), "execve also has a rule"),
         (changed(|one| one["syscalls"][0]["names"] = json!(["bpf"])), "bpf is allowed"),
-        (changed(|one| one["syscalls"][4]["names"] = json!(["execve", "execveat", "mount"])), "would refuse [\"mount\"]"),
+        (
+            changed(|one| one["syscalls"][4]["names"] = json!(["execve", "execveat", "mount"])),
+            "would refuse [\"mount\"]",
+        ),
     ] {
         assert!(told.contains(expected), "{expected}: {told}");
     }
@@ -105,12 +113,8 @@ fn every_way_out_of_a_profile_is_named() {
 #[test]
 fn containers_that_no_profile_holds_are_named() {
     let good = make(&base(), &wanted(Format::Oci)).unwrap();
-    let bundle = |seccomp: Value, caps: &[&str]| {
-        json!({"ociVersion": "1.0.2", "process": {"capabilities": {"bounding": caps}}, "linux": {"seccomp": seccomp}})
-    };
-    let inspected = |privileged: bool, options: Value| {
-        json!([{"Name": "/web", "HostConfig": {"Privileged": privileged, "SecurityOpt": options}}])
-    };
+    let bundle = |seccomp: Value, caps: &[&str]| json!({"ociVersion": "1.0.2", "process": {"capabilities": {"bounding": caps}}, "linux": {"seccomp": seccomp}});
+    let inspected = |privileged: bool, options: Value| json!([{"Name": "/web", "HostConfig": {"Privileged": privileged, "SecurityOpt": options}}]);
     let text = format!("seccomp={good}");
     for (document, expected) in [
         (bundle(Value::Null, &[]), "no linux.seccomp"),

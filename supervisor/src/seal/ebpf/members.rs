@@ -36,12 +36,15 @@ impl Members {
         let failed = |reason: String| SealError(format!("cannot take process {pid} into the tree: {reason}"));
         if !self.initial {
             return Err(failed(
-                "the eBPF seal of a container needs the host's pid namespace (use --seal ptrace, or hostPID)".into(),
+                "the eBPF seal of a container needs the host's pid namespace (use --seal ptrace, or hostPID)"
+                    .into(),
             ));
         }
         let _one = self.one.lock().unwrap_or_else(PoisonError::into_inner);
         let has = |map: &Map| {
-            map.lookup::<4>(pid as u32).map(|found| found.is_some()).map_err(|error| failed(error.to_string()))
+            map.lookup::<4>(pid as u32)
+                .map(|found| found.is_some())
+                .map_err(|error| failed(error.to_string()))
         };
         if has(&self.members)? || has(&self.claimed)? {
             return Ok(());
