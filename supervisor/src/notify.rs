@@ -63,6 +63,7 @@ impl Listener {
 
     /// One that stops to receive when `stop` is readable, as if no process were left, and tells each number it has
     /// received: for whoever takes over from us.
+    #[must_use]
     pub fn relieved(self, stop: Arc<EventFd>, received: impl Fn(u64) + Send + Sync + 'static) -> Self {
         Self { stop: Some(stop), received: Some(Box::new(received)), ..self }
     }

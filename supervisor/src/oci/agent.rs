@@ -140,7 +140,7 @@ pub fn run(plan: Plan) -> Result<(), AgentError> {
     );
     for held in held {
         let span = Span::left(held.span);
-        agent.spawn(move |agent| agent.supervise(held.state, held.listener, span, true));
+        agent.spawn(move |agent| agent.supervise(&held.state, held.listener, span, true));
     }
     accept(&agent, &UnixListener::from(socket), &signals)?;
     agent.part();
@@ -207,13 +207,12 @@ impl Agent {
         self.idle.notify_all();
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "the runtime sees the connection end when all is read")]
     fn take(&self, connection: UnixStream) {
         let handed = receive::receive(&connection, &self.plan.peers);
         drop(connection);
         match handed {
             Ok(handed) => match Span::new() {
-                Ok(span) => self.supervise(handed.state, handed.listener, span, false),
+                Ok(span) => self.supervise(&handed.state, handed.listener, span, false),
                 Err(error) => tracing::error!(%error, "a container is refused: no memory file"),
             },
             Err(error) => tracing::error!(%error, "a container is refused"),
@@ -221,36 +220,35 @@ impl Agent {
     }
 
     /// From the listener to the last process under it.
-    fn supervise(&self, state: ProcessState, listener: OwnedFd, span: Span, taken_over: bool) {
-        let id = state.state.id.clone();
+    fn supervise(&self, state: &ProcessState, listener: OwnedFd, span: Span, taken_over: bool) {
         if let Err(error) = self.try_supervise(state, listener, span, taken_over) {
-            tracing::error!(container = %id, "refused, it cannot start a program: {error}");
+            tracing::error!(container = %state.state.id, "refused, it cannot start a program: {error}");
         }
     }
 
     fn try_supervise(
         &self,
-        state: ProcessState,
+        state: &ProcessState,
         listener: OwnedFd,
         span: Span,
         taken_over: bool,
     ) -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
-        let policy = self.plan.policies.choose(&state).map_err(|error| text(&error))?;
+        let policy = self.plan.policies.choose(state).map_err(|error| text(&error))?;
         let listener = Listener::new(listener).map_err(|error| text(&error))?;
         let orphans = if taken_over { span.refuse_orphans(&listener) } else { 0 };
         if orphans > 0 {
             tracing::warn!(container = %state.state.id, orphans, "calls that a predecessor left unanswered are refused");
         }
         if let Some(holder) = self.holder.as_ref().filter(|_| !taken_over)
-            && let Err(error) = holder.keep(&state, listener.as_fd(), span.as_fd())
+            && let Err(error) = holder.keep(state, listener.as_fd(), span.as_fd())
         {
             tracing::error!(container = %state.state.id, %error, "the holder does not keep its listener: it ends with us");
         }
         let listener = Arc::new(listener.relieved(Arc::clone(&self.stop), move |id| span.note(id)));
         let key = (state.state.id.clone(), policy);
         let place = Arc::clone(lock(&self.containers).entry(key.clone()).or_default());
-        let served = self.join(&place, &state, key.1.as_deref(), &listener, taken_over);
+        let served = self.join(&place, state, key.1.as_deref(), &listener, taken_over);
         if let Ok(served) = &served {
             served.wait();
             if let Some(error) = served.failure() {

@@ -124,8 +124,8 @@ impl Policies {
         if let Some(selector) = self.selectors.iter().find(|selector| selector.fits(said)) {
             return Ok(Some(selector.name.clone()));
         }
-        let fields = said.metadata.split(',').map(str::trim);
-        match fields.filter_map(|field| field.strip_prefix("policy=")).next() {
+        let mut fields = said.metadata.split(',').map(str::trim);
+        match fields.find_map(|field| field.strip_prefix("policy=")) {
             Some(name) => checked(name).map(|name| Some(name.to_owned())),
             None => Ok(None),
         }

@@ -125,10 +125,10 @@ fn container(inspected: &Value) -> Vec<String> {
     match seccomp {
         Some("unconfined") => found.push("seccomp=unconfined: nothing is judged".to_owned()),
         None if privileged => {
-            found.push("it is privileged, so no profile holds: nothing is judged".to_owned())
+            found.push("it is privileged, so no profile holds: nothing is judged".to_owned());
         }
         None => {
-            found.push("it has the engine's own profile: judged only if that one is engine-wide".to_owned())
+            found.push("it has the engine's own profile: judged only if that one is engine-wide".to_owned());
         }
         // Engines put the text itself there.
         Some(text) => match serde_json::from_str::<Value>(text) {

@@ -13,7 +13,7 @@ use crate::sys::bpf::Map;
 
 /// The maps of members and of processes that were announced.
 pub(super) struct Members {
-    members: Map,
+    admitted: Map,
     claimed: Map,
     /// Members are known by their number in the initial pid namespace, which must be ours to look them up.
     initial: bool,
@@ -21,9 +21,9 @@ pub(super) struct Members {
 }
 
 impl Members {
-    pub(super) fn new(members: Map, claimed: Map, state: &Map) -> Self {
+    pub(super) fn new(admitted: Map, claimed: Map, state: &Map) -> Self {
         let level = state.lookup::<8>(state::LEVEL).ok().flatten().map(u64::from_ne_bytes);
-        Self { members, claimed, initial: level == Some(0), one: Mutex::new(()) }
+        Self { admitted, claimed, initial: level == Some(0), one: Mutex::new(()) }
     }
 
     /// Announces a process with `enroll` unless it belongs to the tree or has been announced.
@@ -46,13 +46,13 @@ impl Members {
                 .map(|found| found.is_some())
                 .map_err(|error| failed(error.to_string()))
         };
-        if has(&self.members)? || has(&self.claimed)? {
+        if has(&self.admitted)? || has(&self.claimed)? {
             return Ok(());
         }
         enroll()?;
         // Another of its threads may have been seen between look and announcement, with one announced earlier; and
         // one that waits no more may have left its number to a stranger.
-        let member = has(&self.members)?;
+        let member = has(&self.admitted)?;
         let waits = waits();
         if member || !waits {
             self.claimed.delete(pid as u32).map_err(|error| failed(error.to_string()))?;
