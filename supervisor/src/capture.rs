@@ -57,10 +57,17 @@ pub enum CaptureError {
     Memory { tid: i32, source: std::io::Error },
     #[error("cannot read {what} of thread {tid}: {source}")]
     Proc { what: &'static str, tid: i32, source: std::io::Error },
-    #[error("the caller is not visible from the supervisor's pid namespace")]
+    #[error(
+        "the caller is not visible from shellgate's pid namespace (for containers, `shellgate oci-agent` must run in \
+         the host's: hostPID: true, or --pid=host)"
+    )]
     Invisible,
     #[error("architecture {0:#x} is not modelled")]
     Architecture(u32),
+    #[error(
+        "system call {nr} of {abi} is none of execve and execveat: let the seccomp profile notify of nothing else"
+    )]
+    NoExec { abi: &'static str, nr: u32 },
     #[error("{path} would be started by the binfmt_misc handler {handler}, which is not modelled")]
     BinfmtMisc { path: String, handler: String },
     #[error("cannot read {path}: {source}")]
@@ -76,6 +83,7 @@ impl CaptureError {
             | Self::Proc { .. }
             | Self::Invisible
             | Self::Architecture(_)
+            | Self::NoExec { .. }
             | Self::BinfmtMisc { .. }
             | Self::File { .. } => libc::EPERM,
         }

@@ -10,6 +10,8 @@ mod hook;
 mod init;
 mod learn;
 mod log;
+mod oci;
+mod oci_profile;
 mod run;
 mod told;
 
@@ -23,6 +25,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::{Config, ConfigSource};
 use crate::hooks::claude_settings;
+use crate::seal::Level;
 
 /// Puts a gate in front of every program a process tree starts.
 #[derive(Debug, Parser)]
@@ -53,6 +56,12 @@ pub enum Verb {
     Event(event::EventArgs),
     /// Answer what the hooks of a session ask.
     Approvals(approvals::ApprovalsArgs),
+    /// Supervise the containers that a container runtime hands over.
+    OciAgent(oci::AgentArgs),
+    /// Write the seccomp profile that hands containers to the agent, or check one.
+    OciProfile(oci_profile::ProfileArgs),
+    /// Keep containers' listeners while the agent is replaced.
+    OciHold(oci::HoldArgs),
     /// Check or try hooks.
     #[command(subcommand)]
     Hook(hook::HookVerb),
@@ -99,6 +108,35 @@ impl ConfigArgs {
     }
 }
 
+/// Which seal.
+#[derive(Debug, Clone, Args)]
+pub struct SealArgs {
+    /// Use this seal or none of them: nothing starts without it.
+    #[arg(long, value_name = "SEAL", default_value = "auto", value_parser = ["auto", "ebpf", "ptrace"])]
+    seal: String,
+    /// Refuse to start below this seal.
+    #[arg(long, value_name = "SEAL", value_parser = ["ebpf", "ptrace"])]
+    require_seal: Option<String>,
+}
+
+impl SealArgs {
+    fn wanted(&self) -> Option<Level> {
+        level(&self.seal)
+    }
+
+    fn required(&self) -> Option<Level> {
+        self.require_seal.as_deref().and_then(level)
+    }
+}
+
+fn level(name: &str) -> Option<Level> {
+    match name {
+        "ebpf" => Some(Level::Ebpf),
+        "ptrace" => Some(Level::Ptrace),
+        _ => None,
+    }
+}
+
 /// Exit status of a command line that cannot be read, and of all that goes wrong in shellgate itself.
 const FAILED: u8 = 125;
 
@@ -138,6 +176,9 @@ pub fn main() -> ExitCode {
         Verb::Init(args) => init::run(&args),
         Verb::Event(args) => event::run(&args),
         Verb::Approvals(args) => approvals::run(&args),
+        Verb::OciAgent(args) => oci::agent(args, cli.verbose),
+        Verb::OciProfile(args) => oci_profile::run(&args),
+        Verb::OciHold(args) => oci::hold(&args, cli.verbose),
         Verb::Hook(verb) => hook::run(&verb),
         Verb::Completions(args) => completions::completions(&args),
         Verb::Man(args) => completions::man(&args),

@@ -32,6 +32,10 @@ pub const DEFAULT_ASK_TIMEOUT: Duration = Duration::from_mins(2);
 /// A call that waits longer has been forgotten.
 pub const MAX_ASK_TIMEOUT: Duration = Duration::from_hours(24);
 
+/// A configuration file's text as it was read.
+#[derive(Debug)]
+pub struct Written(lookup::Found);
+
 /// The effective configuration, every hook staged.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -62,6 +66,16 @@ impl Config {
     /// Loads and stages the configuration; runs nothing.
     pub fn load(source: &ConfigSource) -> Result<Self, ConfigError> {
         Self::load_among(source, &Surroundings::of_this_process())
+    }
+
+    /// A file's text, to be staged as often as it is needed: each session has hooks of its own.
+    pub fn read(path: &Path) -> Result<Written, ConfigError> {
+        lookup::read(path).map(Written)
+    }
+
+    /// What a text says; runs nothing.
+    pub fn stage(written: &Written) -> Result<Self, ConfigError> {
+        assemble::from_file(&written.0)
     }
 
     /// An embedded preset.

@@ -18,7 +18,7 @@ use wire::{EventRequest, SessionFacts};
 
 pub use client::{Client, ClientError};
 pub use schema::schema;
-pub use server::{Bound, Serving, bind, serve};
+pub use server::{Bound, Serving, bind, listen_privately, serve};
 
 /// Variable of the tree's environment that holds the socket's path.
 pub const VARIABLE: &str = "SHELLGATE_SOCKET";

@@ -43,6 +43,8 @@ pub mod outcome; // how each admitted exec ended
 pub mod seal; // what was judged is what runs
 pub mod trace; // the record of it all
 
+pub mod oci; // containers: listeners that their runtime hands over
+
 pub mod control; // the socket: events from the runtime, answers to asks
 
 pub mod event; // the ground: the event as hooks and trace see it

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::EventFd;
 
 use crate::sys::seccomp;
 
@@ -30,10 +31,16 @@ pub struct RawCall {
 }
 
 /// The supervisor's end of the filter.
-#[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
+    /// Where somebody else keeps the listener too: nothing more is received once this is readable.
+    stop: Option<Arc<EventFd>>,
+    /// Told of every notification that was received, before anything else is done with it.
+    received: Option<Received>,
 }
+
+/// Hears the number of a notification.
+type Received = Box<dyn Fn(u64) + Send + Sync>;
 
 impl Listener {
     /// Takes the listener over after finding out, by use, whether its ioctls work here.
@@ -51,22 +58,38 @@ impl Listener {
         }
         // Faster where it exists (6.6); nothing depends on it.
         let _ = seccomp::set_sync_wake_up(fd.as_fd());
-        Ok(Self { fd })
+        Ok(Self { fd, stop: None, received: None })
+    }
+
+    /// One that stops to receive when `stop` is readable, as if no process were left, and tells each number it has
+    /// received: for whoever takes over from us.
+    #[must_use]
+    pub fn relieved(self, stop: Arc<EventFd>, received: impl Fn(u64) + Send + Sync + 'static) -> Self {
+        Self { stop: Some(stop), received: Some(Box::new(received)), ..self }
     }
 
     /// The next notification; `None` when the last process under the filter is gone.
     pub fn next(self: &Arc<Self>) -> io::Result<Option<Notification>> {
         loop {
-            let mut ready = [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut ready, PollTimeout::NONE) {
+            let stop = self.stop.as_ref().map_or(self.fd.as_fd(), |stop| stop.as_fd());
+            let mut ready =
+                [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN), PollFd::new(stop, PollFlags::POLLIN)];
+            let watched = if self.stop.is_some() { 2 } else { 1 };
+            match poll(&mut ready[..watched], PollTimeout::NONE) {
                 Ok(_) => {}
                 Err(nix::Error::EINTR) => continue,
                 Err(errno) => return Err(errno.into()),
+            }
+            if watched == 2 && ready[1].any() == Some(true) {
+                return Ok(None);
             }
             let events = ready[0].revents().unwrap_or(PollFlags::empty());
             if events.contains(PollFlags::POLLIN) {
                 match seccomp::receive(self.fd.as_fd()) {
                     Ok(raw) => {
+                        if let Some(received) = &self.received {
+                            received(raw.id);
+                        }
                         return Ok(Some(Notification {
                             listener: Arc::clone(self),
                             id: raw.id,
@@ -85,11 +108,23 @@ impl Listener {
         }
     }
 
+    /// Refuses a notification that a predecessor received and never answered; false when there is no such one.
+    pub fn refuse_orphan(&self, id: u64) -> bool {
+        seccomp::id_valid(self.fd.as_fd(), id).is_ok()
+            && seccomp::send_errno(self.fd.as_fd(), id, libc::EPERM).is_ok()
+    }
+
     /// Whether no process is left under the filter, waiting for that at most `patience` milliseconds.
     pub fn is_deserted(&self, patience: u16) -> bool {
         let mut ready = [PollFd::new(self.fd.as_fd(), PollFlags::empty())];
         let _ = poll(&mut ready, PollTimeout::from(patience));
         ready[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP))
+    }
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listener").field("fd", &self.fd).finish_non_exhaustive()
     }
 }
 
@@ -124,6 +159,11 @@ impl Notification {
     /// Whether the caller still waits in this very call. What was read of it before a `true` was its own.
     pub fn is_live(&self) -> bool {
         seccomp::id_valid(self.listener.fd.as_fd(), self.id).is_ok()
+    }
+
+    /// Its number among those of its filter, which only grow.
+    pub fn number(&self) -> u64 {
+        self.id
     }
 
     /// Lets the exec go on in the kernel.

@@ -4,6 +4,7 @@
 
 pub mod predict;
 pub mod ptrace;
+pub mod shared;
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -37,6 +38,8 @@ pub struct Expectation {
     pub seq: u64,
     /// The thread that waits in the notification.
     pub target: Target,
+    /// Number of the notification: a later call of the thread has a higher one.
+    pub call: u64,
     /// argv as the new program will see it (after `#!` rewriting), each string with its NUL.
     pub argv: Vec<u8>,
     /// envp, each string with its NUL.
@@ -102,6 +105,12 @@ pub trait Seal: Send + Sync {
     /// Takes a process into the tree, before its first exec.
     fn enroll(&self, pid: i32) -> Result<(), SealError>;
 
+    /// Takes a process into the tree that may or may not belong to it already, while it waits in a notification;
+    /// `waits` tells whether it still does.
+    fn adopt(&self, _pid: i32, _waits: &dyn Fn() -> bool) -> Result<(), SealError> {
+        Ok(())
+    }
+
     /// Identity of an open file in the terms in which this backend will compare it. Every `exe` of an
     /// [`Expectation`] must come from here: on overlay and btrfs, what stat(2) reports is not what the kernel's
     /// inode holds.
@@ -113,9 +122,10 @@ pub trait Seal: Send + Sync {
     /// [`Armed::settle`].
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError>;
 
-    /// The thread has come back from its last exec, if it made one: it calls again. What was armed for it and has
-    /// not run has failed.
-    fn caller_returned(&self, _target: Target) {}
+    /// The thread has come back from every exec before this `call`: it calls again. What was armed for those and has
+    /// not run has failed. A call that a signal interrupted may be looked at later than the one that repeats it, and
+    /// says nothing about that.
+    fn caller_returned(&self, _target: Target, _call: u64) {}
 
     /// Where kernel records arrive, if this backend has any. Called once, before the first exec.
     fn records(&self, sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError>;

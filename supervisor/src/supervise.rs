@@ -6,9 +6,11 @@
 
 mod builder;
 mod hosted;
+pub mod container;
 mod judge;
 mod lifecycle;
 mod memo;
+mod open;
 mod refusal;
 mod release;
 mod tree;
@@ -18,7 +20,6 @@ pub use builder::{Builder, RunError, Supervisor};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
-use std::thread;
 use std::time::Duration;
 
 use crate::capture::memory;
@@ -32,13 +33,14 @@ use crate::launch::Launched;
 use crate::launch::wire::ToFront;
 use crate::notify::{Listener, pool};
 use crate::observe::Observers;
+use crate::outcome::Tracker;
 use crate::outcome::handles::Handles;
-use crate::outcome::{Ended, Tracker};
 use crate::seal::ptrace::PtraceSeal;
-use crate::seal::{self, KernelRecord, Level, Seal};
+use crate::seal::{self, Level, Seal};
 use crate::trace::Redactor;
 use crate::trace::sessions::SessionDir;
 use crate::trace::{Record, Totals, Trace};
+use open::Opening;
 
 /// How long observers may still work when the session is over.
 const OBSERVER_GRACE: Duration = Duration::from_secs(1);
@@ -139,6 +141,8 @@ struct Session {
     last_seq: AtomicU64,
     env: crate::config::EventEnv,
     trace_on_failure: OnFailure,
+    /// Its processes were not all there when the session began: each is taken in when it first executes.
+    adopts: bool,
 }
 
 /// Runs the session to its end. An error means that nothing of the command has run.
@@ -167,28 +171,8 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         let fd = launched.listener.try_clone().map_err(|error| text(&error))?;
         Arc::new(Listener::new(fd).map_err(|error| text(&error))?)
     };
-    let ledger = Arc::new(Ledger { trace: setup.trace, redactor: setup.redactor, counts: Counts::default() });
-    let observers = Arc::new(start_observers(&setup.config, &setup.dir, &ledger));
-    let capabilities = setup.config.capabilities.clone();
-    let mut gate = Gate::new(Box::new(move |event| capabilities.admits(event)), setup.config.hooks.clone());
-    let mut lifecycle = lifecycle::engine(&setup.config, &setup.dir, &ledger);
-    let approvals = setup.interactive.then(|| lifecycle::approvals(&setup.config, &ledger, launched));
-    if let Some(approvals) = &approvals {
-        gate = gate.with_asker(Box::new(Arc::clone(approvals)));
-        lifecycle = lifecycle.with_asker(Box::new(Arc::clone(approvals)));
-    }
-    let tracker = Arc::new(start_tracker(&ledger, &observers));
-    let (handles, witness) = match seal.level() {
-        Level::Ebpf => (None, Some(PtraceSeal::untried(launched.confined.wait_killable))),
-        Level::Ptrace => {
-            let handles = Handles::start(Arc::clone(&tracker));
-            (Some(handles.map_err(|error| format!("cannot watch processes: {error}"))?), None)
-        }
-    };
-    seal.records(Box::new(receive_records(&tracker, &ledger))).map_err(|error| text(&error))?;
     seal.enroll(launched.command).map_err(|error| text(&error))?;
-    let mut warnings = setup.config.warnings.clone();
-    warnings.extend(launched.confined.warnings.iter().cloned());
+    let mut warnings = launched.confined.warnings.clone();
     let place = setup.dir.socket();
     let socket = match control::bind(&place) {
         Ok(socket) => Some(socket),
@@ -198,55 +182,26 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
             None
         }
     };
-    let started = Record::SessionStart {
-        session_id: setup.dir.id.clone(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        config: setup.config.source.clone(),
-        config_digest: setup.config.digest.clone(),
-        seal: seal.level().to_string(),
-        command: setup.command.clone(),
-        policy_hooks: gate.hook_names().chain(lifecycle.policy_names()).map(Into::into).collect(),
-        observer_hooks: observers.hook_names().chain(lifecycle.committer_names()).map(Into::into).collect(),
-        warnings,
-    };
-    if let Err(error) = ledger.trace.write(&started)
-        && setup.config.trace.on_failure == OnFailure::Refuse
-    {
-        return Err(error.to_string());
-    }
-    if setup.verbose {
-        banner(&started);
-    }
-    let session = Arc::new(Session {
-        id: setup.dir.id.clone(),
-        dir: setup.dir,
-        gate,
-        lifecycle,
+    let session = open::open(Opening {
+        seal,
+        wait_killable: launched.confined.wait_killable,
+        adopts: false,
         // The reaper stays in the caller's session, as the command began.
         terminal: procfs::process::Process::new(launched.reaper)
             .and_then(|process| process.stat())
             .map_or(0, |stat| stat.tty_nr),
-        approvals,
-        refused_calls: Mutex::default(),
-        ledger,
-        observers,
-        tracker,
-        handles,
-        seal,
-        witness,
-        memo: memo::Memo::default(),
-        open: RwLock::default(),
-        last_seq: AtomicU64::new(0),
-        env: setup.config.event_env,
-        trace_on_failure: setup.config.trace.on_failure,
-    });
-    let judging = Arc::clone(&session);
-    let served =
-        pool::serve(Arc::clone(&listener), Box::new(move |notification| judging.handle(notification)))
-            .map_err(|error| format!("cannot start the judging threads: {error}"))?;
-    // Compiling the redaction patterns takes longer than starting the command.
-    let ledger = Arc::clone(&session.ledger);
-    let _ = thread::Builder::new().name("prepare".into()).spawn(move || ledger.redactor.prepare());
+        note: setup.interactive.then(|| lifecycle::note_to(launched)),
+        warnings,
+        config: setup.config,
+        dir: setup.dir,
+        trace: setup.trace,
+        redactor: setup.redactor,
+        command: setup.command,
+        container: None,
+        verbose: setup.verbose,
+    })?;
+    let served = serve(&session, &listener)?;
+    session.prepare();
     if let Err(refused) = session.stage() {
         session.close_unstarted();
         return Err(refused);
@@ -262,61 +217,19 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     Ok(Running { session, listener, served, serving, kill_tree: setup.kill_tree })
 }
 
-fn start_observers(config: &Config, dir: &SessionDir, ledger: &Arc<Ledger>) -> Observers {
-    let ledger = Arc::clone(ledger);
-    Observers::new(
-        config.hooks.clone(),
-        &dir.logs_dir,
-        &ledger.redactor.clone(),
-        &(Arc::new(move |seq: Option<u64>, hook: &str, detail: &str| {
-            ledger.counts.hook_faults.fetch_add(1, Ordering::Relaxed);
-            ledger.note(&Record::HookFault { seq, hook: hook.into(), detail: detail.into() });
-        }) as crate::observe::OnFault),
-    )
-}
-
-fn start_tracker(ledger: &Arc<Ledger>, observers: &Arc<Observers>) -> Tracker {
-    let (ledger, observers) = (Arc::clone(ledger), Arc::clone(observers));
-    Tracker::new(Box::new(move |ended: Ended| {
-        let Ended { event, outcome } = ended;
-        if outcome.by.as_deref() == Some("shellgate") {
-            ledger.counts.killed.fetch_add(1, Ordering::Relaxed);
-        }
-        ledger.note(&Record::Outcome { seq: event.seq, outcome: outcome.clone() });
-        if observers.watch_execs() {
-            let mut after = ledger.redactor.event(&event).into_owned();
-            after.phase = crate::event::Phase::After;
-            after.outcome = Some(outcome);
-            observers.tell(&after);
-        }
-    }))
-}
-
-fn receive_records(tracker: &Arc<Tracker>, ledger: &Arc<Ledger>) -> impl Fn(KernelRecord) + Send + use<> {
-    let (tracker, ledger) = (Arc::clone(tracker), Arc::clone(ledger));
-    move |record| match record {
-        KernelRecord::Exec { seq, pid: _, fate } => tracker.fate(seq, fate),
-        KernelRecord::Exit { pid, status, user_us, system_us, max_rss_kib } => {
-            tracker.exited(pid, crate::outcome::Exit { status, user_us, system_us, max_rss_kib });
-        }
-        KernelRecord::Lost { count } => {
-            ledger.counts.lost.fetch_add(count, Ordering::Relaxed);
-            ledger.note(&Record::Gap { lost: count, what: "kernel records".into() });
-        }
-    }
+/// Starts to answer what comes from a listener.
+fn serve(session: &Arc<Session>, listener: &Arc<Listener>) -> Result<pool::Served, String> {
+    let judging = Arc::clone(session);
+    pool::serve(Arc::clone(listener), Box::new(move |notification| judging.handle(notification)))
+        .map_err(|error| format!("cannot start the judging threads: {error}"))
 }
 
 /// One process handle per running program.
-fn raise_descriptor_limit() {
+pub fn raise_descriptor_limit() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
-}
-
-/// To the log of the supervisor, which has no terminal.
-fn banner(started: &Record) {
-    tracing::info!(?started, "session");
 }
 
 impl Running {
@@ -344,20 +257,10 @@ impl Running {
             reason = "it is a lock, kept until the process ends a moment later"
         )]
         std::mem::forget(self.session.open.write());
-        self.session.gate.close();
-        self.session.tracker.close(outcome_grace);
-        // After the last outcome. Only a session that came to its own end waits for these hooks.
-        self.session.end(end_is_peaceful);
-        self.session.lifecycle.close();
+        self.session.finish(outcome_grace, end_is_peaceful);
         // Nobody connects to a session that is over.
         drop(self.serving);
-        let ledger = &self.session.ledger;
-        let undelivered = self.session.observers.drain(OBSERVER_GRACE);
-        if undelivered > 0 {
-            ledger.counts.lost.fetch_add(undelivered, Ordering::Relaxed);
-            ledger.note(&Record::Gap { lost: undelivered, what: "events for observer hooks".into() });
-        }
-        ledger.note(&Record::SessionEnd { totals: ledger.counts.totals() });
+        self.session.settle_accounts();
         launched.front.send(&farewell);
     }
 }

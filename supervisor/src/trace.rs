@@ -11,6 +11,7 @@ pub(crate) mod samples;
 pub mod sessions;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -38,6 +39,8 @@ pub enum Record {
         policy_hooks: Vec<String>,
         observer_hooks: Vec<String>,
         warnings: Vec<String>,
+        /// Where a container runtime handed the processes over.
+        container: Option<Container>,
     },
     Shell {
         event: Arc<Event>,
@@ -98,6 +101,17 @@ pub enum Record {
     SessionEnd {
         totals: Totals,
     },
+}
+
+/// Whose processes a container agent supervises, as the runtime said it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Container {
+    pub id: String,
+    /// Name of the policy that was chosen for it; none for the agent's own configuration.
+    pub policy: Option<String>,
+    /// `listenerMetadata` of the seccomp profile.
+    pub metadata: String,
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// What a hook's answer to an event changed.

@@ -8,6 +8,7 @@ mod callers;
 mod claude_events;
 mod claude_settings;
 mod command_line;
+mod containers;
 mod control;
 mod failing_execs;
 mod git;

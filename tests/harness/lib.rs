@@ -7,6 +7,7 @@
 mod builder;
 mod case;
 mod component;
+mod container;
 mod hook;
 mod live;
 mod need;
@@ -19,6 +20,7 @@ mod watched;
 pub use builder::{Builder, Missing, shared_state};
 pub use case::Gate;
 pub use component::Component;
+pub use container::{Pod, Service, Session};
 pub use hook::{bound, denies, observer, passes, policy, rules, with};
 pub use live::{Leftover, Live, children, gone, only_child, running, signal, state, status_field, until};
 pub use need::{is_root, lacks, skip};

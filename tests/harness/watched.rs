@@ -85,6 +85,10 @@ impl Watched {
         String::from_utf8_lossy(&self.stdout.so_far()).into_owned()
     }
 
+    pub(crate) fn stderr_so_far(&self) -> String {
+        String::from_utf8_lossy(&self.stderr.so_far()).into_owned()
+    }
+
     /// Whether stdout was closed by everybody who had it.
     pub(crate) fn stdout_ended(&self) -> bool {
         self.stdout.reader.is_finished()

@@ -10,17 +10,17 @@ use crate::{by_form, patience, seals};
 
 /// How the attempts of one run ended, as `race.c` prints it.
 #[derive(Debug, Default)]
-struct Ended {
-    ran: usize,
-    refused: usize,
-    killed: usize,
+pub(crate) struct Ended {
+    pub(crate) ran: usize,
+    pub(crate) refused: usize,
+    pub(crate) killed: usize,
     /// ETXTBSY: a writer was there.
     busy: usize,
     odd: usize,
 }
 
 impl Ended {
-    fn read(stdout: &str) -> Self {
+    pub(crate) fn read(stdout: &str) -> Self {
         let words: Vec<&str> = stdout.split_ascii_whitespace().collect();
         let count = |name: &str| {
             let at = words.iter().position(|word| *word == name);
@@ -39,7 +39,7 @@ impl Ended {
 
 /// Where the policy gets what it decides on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Policy {
+pub(crate) enum Policy {
     /// Rules in the supervisor's own process: a window of some hundred microseconds.
     Rules,
     /// A command hook that takes two milliseconds and looks into the file itself.
@@ -58,7 +58,7 @@ enum Alive {
 const MODES: [&str; 11] =
     ["path", "argv", "pointer", "env", "vm", "vfork", "shared", "symlink", "folder", "rewrite", "mapped"];
 
-fn policy(policy: Policy) -> String {
+pub(crate) fn policy(policy: Policy) -> String {
     let head = "version: 1\ncapabilities: {shell: {allow: [\"*\"]}}\nevent: {env: all}\nhooks:\n  - name: guard\n    \
                 binding: on-shell\n    commit_policy: deny\n";
     if policy == Policy::Slow {
@@ -79,7 +79,7 @@ fn size_of_mark() -> u64 {
 }
 
 /// The folder that `race.c` wants to find.
-fn arena(of: Policy, mode: &str) -> Gate {
+pub(crate) fn arena(of: Policy, mode: &str) -> Gate {
     let good = fs::read(program("mark")).expect("it was just compiled");
     let evil = [&good[..], b"!"].concat();
     let target = if mode == "mapped" { [&good[..], b"."].concat() } else { good.clone() };
@@ -95,7 +95,7 @@ fn arena(of: Policy, mode: &str) -> Gate {
 }
 
 /// How often the denied form ran.
-fn marks(work: &std::path::Path) -> usize {
+pub(crate) fn marks(work: &std::path::Path) -> usize {
     fs::read_to_string(work.join("marks")).map_or(0, |marks| marks.lines().count())
 }
 

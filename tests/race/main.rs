@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod attack;
+mod container;
 mod fallback;
 mod honest;
 mod hostile;

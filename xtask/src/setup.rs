@@ -33,6 +33,10 @@ const NEEDED: &[(&str, &str)] = &[
     ("setpriv", "util-linux"),
     ("xz", "xz-utils"),
     ("rg", "ripgrep"),
+    ("runc", "runc"),
+    ("crun", "crun"),
+    ("podman", "podman"),
+    ("/usr/share/containers/seccomp.json", "golang-github-containers-common"),
 ];
 
 /// Where the tests look: the system's folders, never a shim of a developer's home.

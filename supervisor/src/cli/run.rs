@@ -6,9 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use super::{ConfigArgs, say};
+use super::{ConfigArgs, SealArgs, say};
 use crate::launch;
-use crate::seal::Level;
 use crate::supervise::Supervisor;
 
 /// Exit status: the command's own, 128+n when signal n ended it, 126 when it was refused, 127 when there is no
@@ -17,12 +16,8 @@ use crate::supervise::Supervisor;
 pub struct RunArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Use this seal or none of them: the session does not start without it.
-    #[arg(long, value_name = "SEAL", default_value = "auto", value_parser = ["auto", "ebpf", "ptrace"])]
-    seal: String,
-    /// Refuse to start below this seal.
-    #[arg(long, value_name = "SEAL", value_parser = ["ebpf", "ptrace"])]
-    require_seal: Option<String>,
+    #[command(flatten)]
+    seal: SealArgs,
     /// Put trace.jsonl and logs/ into this folder instead of a session folder of its own.
     #[arg(long, value_name = "DIR")]
     workdir: Option<PathBuf>,
@@ -55,19 +50,11 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &args.workdir {
         session = session.workdir(folder);
     }
-    if let Some(level) = level(&args.seal) {
+    if let Some(level) = args.seal.wanted() {
         session = session.seal(level);
     }
-    if let Some(level) = args.require_seal.as_deref().and_then(level) {
+    if let Some(level) = args.seal.required() {
         session = session.require_seal(level);
     }
     Ok(ExitCode::from(session.become_front(inherited)?))
-}
-
-fn level(name: &str) -> Option<Level> {
-    match name {
-        "ebpf" => Some(Level::Ebpf),
-        "ptrace" => Some(Level::Ptrace),
-        _ => None,
-    }
 }

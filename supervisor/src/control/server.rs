@@ -42,20 +42,27 @@ pub fn bind(place: &SocketPlace) -> io::Result<Bound> {
     if let Some(folder) = own_folder(place) {
         DirBuilder::new().mode(0o700).create(folder)?;
     }
-    let fd: OwnedFd = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    // The file gets the mode of the socket: there is no moment in which others could connect.
-    fchmod(&fd, Mode::S_IRUSR | Mode::S_IWUSR)?;
-    if let Err(errno) = UnixAddr::new(&place.path).and_then(|address| bind_to(fd.as_raw_fd(), &address)) {
+    let fd = listen_privately(&place.path, SockType::Stream).inspect_err(|_| {
         own_folder(place).map(std::fs::remove_dir);
-        return Err(errno.into());
-    }
+    })?;
     let file = Serving { place: place.clone() };
     if let Some(link) = &place.link {
         std::os::unix::fs::symlink(&place.path, link)?;
     }
-    let bound = Bound { listener: UnixListener::from(fd), file };
-    listen(&bound.listener, Backlog::new(128)?)?;
-    Ok(bound)
+    Ok(Bound { listener: UnixListener::from(fd), file })
+}
+
+/// A listening socket at `path` that nobody but this user can connect to.
+pub fn listen_privately(path: &Path, kind: SockType) -> io::Result<OwnedFd> {
+    let fd: OwnedFd = socket(AddressFamily::Unix, kind, SockFlag::SOCK_CLOEXEC, None)?;
+    // The file gets the mode of the socket: there is no moment in which others could connect.
+    fchmod(&fd, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    bind_to(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
+    // The file is there already: if this fails it goes again.
+    listen(&fd, Backlog::new(128)?).inspect_err(|_| {
+        let _ = std::fs::remove_file(path);
+    })?;
+    Ok(fd)
 }
 
 /// The socket's file, for as long as the session lasts.

@@ -47,6 +47,11 @@ pub fn is_exec(number: u64) -> bool {
 /// Bit 30 marks an x32 call, which shares its architecture value with x86_64.
 const X32_BIT: u32 = 0x4000_0000;
 
+/// Whether it is a call of the x32 ABI, whose exec numbers the filter answers as a kernel without that ABI would.
+pub fn is_x32(arch: u32, number: u32) -> bool {
+    arch == ARCH_X86_64 && number & X32_BIT != 0
+}
+
 const fn load(k: u32) -> Instruction {
     Instruction { code: LOAD_WORD, jt: 0, jf: 0, k }
 }

@@ -59,6 +59,7 @@ struct Vacant {
     term: Option<Term>,
     idle: usize,
     threads: usize,
+    over: bool,
 }
 
 /// A running pool.
@@ -112,10 +113,21 @@ impl Served {
 
     /// Waits until no process is left under the filter and every answer has been given.
     pub fn wait(&self) {
+        while !self.wait_for(Duration::from_hours(1)) {}
+    }
+
+    /// The same, at most this long; whether it is so.
+    pub fn wait_for(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
         let mut ended = self.0.ended.lock().unwrap_or_else(PoisonError::into_inner);
         while ended.is_none() || self.0.busy.load(Ordering::SeqCst) > 0 {
-            ended = self.0.end.wait(ended).unwrap_or_else(PoisonError::into_inner);
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            ended = self.0.end.wait_timeout(ended, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+        true
     }
 }
 
@@ -133,8 +145,8 @@ impl Pool {
 
     /// A thread's life: it waits for the lead, and leads until it hands it over.
     fn work(self: &Arc<Self>) {
-        loop {
-            let mut term = self.await_term();
+        while let Some(taken) = self.await_term() {
+            let mut term = Some(taken);
             let mut answered: Option<Instant> = None;
             while let Some(led) = term {
                 match self.listener.next() {
@@ -150,9 +162,10 @@ impl Pool {
         }
     }
 
+    /// `None` when nobody will lead any more.
     fn await_term(&self) -> Option<Term> {
         let mut vacant = self.vacant();
-        loop {
+        while !vacant.over {
             if let Some(term) = vacant.term.take() {
                 return Some(term);
             }
@@ -160,6 +173,7 @@ impl Pool {
             vacant = self.taken.wait(vacant).unwrap_or_else(PoisonError::into_inner);
             vacant.idle -= 1;
         }
+        None
     }
 
     /// The term, if the thread still has it afterwards.
@@ -232,6 +246,8 @@ impl Pool {
         let _ = self.signal.write(1);
         self.end.notify_all();
         drop(ended);
+        self.vacant().over = true;
+        self.taken.notify_all();
         if let Some(watch) = &*self.watch.lock().unwrap_or_else(PoisonError::into_inner) {
             watch.unpark();
         }

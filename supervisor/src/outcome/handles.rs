@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
 use crate::outcome::{Exit, Tracker};
 use crate::sys::pidfd;
 
@@ -18,10 +20,11 @@ struct Watched {
     handles: Mutex<HashMap<i32, OwnedFd>>,
     /// Whether a handle tells the status once its process was reaped; before 6.15 its end is all that it tells.
     tells: bool,
+    /// Readable when nobody wants to know any more.
+    over: EventFd,
 }
 
-/// The processes whose end is waited for.
-#[derive(Clone)]
+/// The processes whose end is waited for, until this is dropped.
 pub struct Handles(Arc<Watched>);
 
 impl Handles {
@@ -30,7 +33,9 @@ impl Handles {
         let own = pidfd::open(std::process::id() as i32)?;
         let tells = pidfd::exit_status(own.as_fd()).is_ok();
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let watched = Arc::new(Watched { epoll, handles: Mutex::default(), tells });
+        let over = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)?;
+        epoll.add(&over, EpollEvent::new(EpollFlags::EPOLLIN, OVER))?;
+        let watched = Arc::new(Watched { epoll, handles: Mutex::default(), tells, over });
         let theirs = Arc::clone(&watched);
         thread::Builder::new().name("handles".into()).spawn(move || wait(&theirs, &tracker))?;
         Ok(Self(watched))
@@ -51,6 +56,16 @@ impl Handles {
         Ok(())
     }
 }
+
+impl Drop for Handles {
+    fn drop(&mut self) {
+        // An eventfd takes a write unless its count is about to overflow, and nobody else writes.
+        let _ = self.0.over.write(1);
+    }
+}
+
+/// Stands for [`Watched::over`] among the process ids.
+const OVER: u64 = u64::MAX;
 
 /// How long the reaper may take to tell the status that a handle does not. The command and orphans are its own.
 const REAPER: Duration = Duration::from_millis(200);
@@ -74,6 +89,9 @@ fn wait(watched: &Watched, tracker: &Tracker) {
         };
         while let Some((pid, seen)) = untold.pop_front_if(|(_, seen)| seen.elapsed() >= REAPER) {
             tracker.lost(pid, seen);
+        }
+        if ready[..count].iter().any(|event| event.data() == OVER) {
+            return;
         }
         for event in &ready[..count] {
             let pid = event.data() as i32;

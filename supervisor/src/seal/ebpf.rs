@@ -24,10 +24,12 @@ mod guard; // LSM programs: what else this kernel lets us refuse
 mod held; // a process stopped because its memory could not be read
 mod ledger; // which seals are out, and for whom
 mod load; // the object, from bytes to attached programs
+mod members; // who is in the tree, asked from outside
 mod reader; // records from the ring buffer
 
 pub use guard::{Guard, GuardState};
 use ledger::Ledger;
+use members::Members;
 
 /// File systems that report device, inode and change time as the kernel's inode holds them (`generic_fillattr`):
 /// ext4, XFS, tmpfs.
@@ -40,6 +42,7 @@ pub struct EbpfSeal {
     reader: Mutex<Option<JoinHandle<()>>>,
     stop: Arc<EventFd>,
     guards: Vec<Guard>,
+    members: Members,
     claim: OwnedFd,
     /// The attachments: the programs run as long as these are open.
     _links: Vec<OwnedFd>,
@@ -79,6 +82,7 @@ impl EbpfSeal {
             reader: Mutex::new(None),
             stop: Arc::new(stop),
             guards: loaded.guards,
+            members: loaded.members,
             claim: loaded.claim,
             _links: loaded.links,
         })
@@ -115,6 +119,10 @@ impl Seal for EbpfSeal {
         }
     }
 
+    fn adopt(&self, pid: i32, waits: &dyn Fn() -> bool) -> Result<(), SealError> {
+        self.members.adopt(pid, waits, &|| self.enroll(pid))
+    }
+
     fn identify(&self, file: BorrowedFd<'_>) -> Result<Identity, SealError> {
         // Most files are on a system whose stat(2) is the inode; asking the kernel costs two calls.
         if files::file_system_type(file).is_ok_and(|kind| PLAIN.contains(&kind)) {
@@ -130,7 +138,7 @@ impl Seal for EbpfSeal {
     }
 
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError> {
-        let Expectation { seq, target, argv, envp, exe } = expectation;
+        let Expectation { seq, target, call, argv, envp, exe } = expectation;
         let text = mac::text(self.shared.key, target.pid as u32, argv, envp);
         let file = FileId {
             dev: kernel_dev(exe.dev),
@@ -139,12 +147,12 @@ impl Seal for EbpfSeal {
             ctime_nsec: exe.ctime_nsec as u64,
         };
         let mac = mac::bind(self.shared.key, text, &file);
-        self.shared.put(*target, shellgate_common::seal::Slot { mac, text, seq: *seq })?;
+        self.shared.put(*target, *call, shellgate_common::seal::Slot { mac, text, seq: *seq })?;
         Ok(Box::new(Sealed { shared: Arc::clone(&self.shared), pid: target.pid, seq: *seq, settled: false }))
     }
 
-    fn caller_returned(&self, target: Target) {
-        self.shared.caller_returned(target);
+    fn caller_returned(&self, target: Target, call: u64) {
+        self.shared.caller_returned(target, call);
     }
 
     fn records(&self, sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError> {

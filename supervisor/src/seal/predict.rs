@@ -4,8 +4,9 @@ use crate::capture::Attempt;
 use crate::capture::call::Call;
 use crate::seal::{Expectation, Identity};
 
-/// The expectation for one attempt, whose mapped file the seal has identified as `exe`.
-pub fn predict(seq: u64, attempt: &Attempt, exe: Identity) -> Expectation {
+/// The expectation for one attempt, of the notification with the number `call`, whose mapped file the seal has
+/// identified as `exe`.
+pub fn predict(seq: u64, attempt: &Attempt, call: u64, exe: Identity) -> Expectation {
     let lines = attempt
         .program
         .interpreters
@@ -14,6 +15,7 @@ pub fn predict(seq: u64, attempt: &Attempt, exe: Identity) -> Expectation {
     Expectation {
         seq,
         target: attempt.target,
+        call,
         argv: joined(&rewritten(&attempt.call, lines)),
         envp: attempt.call.envp.as_bytes().to_vec(),
         exe,

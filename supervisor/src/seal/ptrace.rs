@@ -5,11 +5,17 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::launch::filter;
+use crate::notify::pool;
 use crate::seal::{Armed, Expectation, Fate, Identity, KernelRecord, Level, Seal, SealError};
 use crate::sys::process::{self, Fork, Waited};
 
+/// How long one of our own threads may take to let go of a caller, and how often that is looked at.
+const LETTING_GO: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_micros(200);
 /// Wait for this thread's own tracee, whatever kind of thread it is.
 const WAIT: i32 = libc::__WALL | libc::__WNOTHREAD;
 
@@ -60,7 +66,7 @@ impl Seal for PtraceSeal {
 
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError> {
         let tid = expectation.target.tid;
-        process::ptrace_seize(tid, libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL).map_err(|error| {
+        seize(tid).map_err(|error| {
             let why = match error.raw_os_error() {
                 Some(libc::EPERM) => format!("{}{error}", tracer_of(tid)),
                 _ => error.to_string(),
@@ -79,11 +85,34 @@ impl Seal for PtraceSeal {
     }
 }
 
-fn tracer_of(tid: i32) -> String {
+/// Where a signal may interrupt the caller's wait, another of our threads may still be letting go of it, whose answer
+/// came too late.
+fn seize(tid: i32) -> io::Result<()> {
+    let until = Instant::now() + LETTING_GO;
+    loop {
+        match process::ptrace_seize(tid, libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL) {
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) && Instant::now() < until => {
+                if !Path::new(&format!("/proc/self/task/{}", tracer(tid))).exists() {
+                    return Err(error);
+                }
+                pool::about_to_wait();
+                std::thread::sleep(LOOK);
+            }
+            done => return done,
+        }
+    }
+}
+
+/// The thread that traces it; 0 for none.
+fn tracer(tid: i32) -> i32 {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).map_or("0", str::trim);
-    match tracer {
-        "0" => String::new(),
+    let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    line.and_then(|tracer| tracer.trim().parse().ok()).unwrap_or(0)
+}
+
+fn tracer_of(tid: i32) -> String {
+    match tracer(tid) {
+        0 => String::new(),
         pid => {
             format!("process {pid} already traces it (under the ptrace seal no debugger can trace an exec): ")
         }

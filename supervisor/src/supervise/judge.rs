@@ -14,7 +14,7 @@ use crate::enrich::describe::{self, Context};
 use crate::event::{Ancestor, Event};
 use crate::hooks::manifest::Binding;
 use crate::hooks::{Answer, Defect, Judgement, Refusal, Verdict};
-use crate::notify::{Notification, Target, pool};
+use crate::notify::{Notification, Sent, Target, pool};
 use crate::seal::Fate;
 use crate::trace::Record;
 
@@ -32,7 +32,7 @@ impl Session {
                 let _ = notification.proceed();
             }
             Ok(Captured::Attempt(attempt)) => {
-                self.seal.caller_returned(attempt.target);
+                self.seal.caller_returned(attempt.target, notification.number());
                 self.judge(notification, &attempt);
             }
             Err(error) => self.unreadable(notification, &error),
@@ -96,9 +96,14 @@ impl Session {
         let Judgement { verdict, answers } = judgement;
         match verdict {
             Verdict::Refused(refusal) => {
-                slot.record();
-                self.memo.forget(attempt.target, &slot);
-                self.refuse(notification, attempt.target, event, refusal, answers, libc::EPERM);
+                if slot.record() {
+                    self.record_refusal(attempt.target, event, refusal, answers);
+                }
+                // A signal may have come first; the same call, made again, is still this one.
+                if slot.reply(|| notification.fail(libc::EPERM)) == Sent::Delivered || !exists(attempt.target)
+                {
+                    self.memo.forget(attempt.target, &slot);
+                }
             }
             Verdict::None => {
                 if self.release(notification, attempt, event, answers, &slot, open) {
@@ -117,6 +122,12 @@ impl Session {
         answers: Vec<Answer>,
         errno: i32,
     ) {
+        self.record_refusal(target, event, refusal, answers);
+        let _ = notification.fail(errno);
+    }
+
+    /// In the trace and on the caller's stderr.
+    fn record_refusal(&self, target: Target, event: Arc<Event>, refusal: Refusal, answers: Vec<Answer>) {
         self.count_refusal(&refusal);
         let sentence = refusal::sentence(&event.path, &refusal);
         self.tell_refused(&event, &refusal);
@@ -124,7 +135,6 @@ impl Session {
         // Recorded first, like an admitted call; a refusal holds whether or not it could be.
         self.ledger.note(&record);
         refusal::tell(target, &sentence);
-        let _ = notification.fail(errno);
     }
 
     /// The caller was killed while its call was judged. It ran nothing, and the trace says what was decided.

@@ -4,7 +4,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use super::{Ledger, OBSERVER_GRACE, Session, refusal};
+use super::open::Note;
+use super::{Ledger, Session, refusal};
 use crate::config::{Config, OnFailure};
 use crate::control::approvals::{Approvals, Asked};
 use crate::control::wire::{EventRequest, SCHEMA as PROTOCOL, SessionFacts};
@@ -46,22 +47,25 @@ pub(super) fn engine(config: &Config, dir: &SessionDir, ledger: &Arc<Ledger>) ->
     )
 }
 
-/// Asks that wait for someone, with their answers in the trace and a word to the user when one begins to wait.
-pub(super) fn approvals(config: &Config, ledger: &Arc<Ledger>, launched: &Launched) -> Arc<Approvals> {
+/// Says it through the front, which has the user's terminal.
+pub(super) fn note_to(launched: &Launched) -> Note {
     let front = launched.front.try_clone().ok();
+    Box::new(move |note| {
+        if let Some(front) = &front {
+            front.send_if_room(&ToFront::Note(note));
+        }
+    })
+}
+
+/// Asks that wait for someone, with their answers in the trace and a word to the user when one begins to wait.
+pub(super) fn approvals(config: &Config, ledger: &Arc<Ledger>, note: Note) -> Arc<Approvals> {
     let redactor = ledger.redactor.clone();
     let on_pending = move |id: u64, what: &str| {
-        if let Some(front) = &front {
-            let what: String = redactor
-                .text(what)
-                .chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .take(NOTE)
-                .collect();
-            front.send_if_room(&ToFront::Note(format!(
-                "waiting for an answer: {what} (shellgate approvals allow {id}, or deny {id}, outside of this session)"
-            )));
-        }
+        let what: String =
+            redactor.text(what).chars().map(|c| if c.is_control() { ' ' } else { c }).take(NOTE).collect();
+        note(format!(
+            "waiting for an answer: {what} (shellgate approvals allow {id}, or deny {id}, outside of this session)"
+        ));
     };
     let ledger = Arc::clone(ledger);
     let on_asked = move |asked: Asked| {
@@ -115,8 +119,7 @@ impl Session {
     pub(super) fn close_unstarted(&self) {
         self.gate.close();
         self.lifecycle.close();
-        self.observers.drain(OBSERVER_GRACE);
-        self.ledger.note(&Record::SessionEnd { totals: self.ledger.counts.totals() });
+        self.settle_accounts();
     }
 
     /// on-session-end. Whoever does not wait for it has the hooks told all the same.

@@ -50,7 +50,11 @@ impl Session {
     ) -> bool {
         let seq = event.seq;
         let target = attempt.target;
-        let sealed = self.arm(seq, attempt);
+        let sealed = self.arm(seq, attempt, &notification);
+        if sealed.is_err() && !notification.is_live() && exists(target) {
+            // A signal came first. The same call, made again, is sealed for itself.
+            return false;
+        }
         let first = slot.record();
         let sealed = match sealed {
             Ok(sealed) => sealed,
@@ -99,7 +103,7 @@ impl Session {
         true
     }
 
-    fn arm(&self, seq: u64, attempt: &Attempt) -> Result<Sealed, Refusal> {
+    fn arm(&self, seq: u64, attempt: &Attempt, notification: &Notification) -> Result<Sealed, Refusal> {
         let failed = |detail: String| Refusal {
             hook: "seal".into(),
             reason: format!("the verdict could not be sealed: {detail}"),
@@ -107,6 +111,9 @@ impl Session {
             detail: Some(detail),
         };
         let pid = attempt.target.pid;
+        if self.adopts {
+            self.seal.adopt(pid, &|| notification.is_live()).map_err(|error| failed(error.to_string()))?;
+        }
         if let Some(handles) = &self.handles {
             handles.watch(pid).map_err(|error| failed(format!("cannot watch process {pid}: {error}")))?;
         }
@@ -121,7 +128,7 @@ impl Session {
                 detail: None,
             });
         }
-        let expectation = predict::predict(seq, attempt, exe);
+        let expectation = predict::predict(seq, attempt, notification.number(), exe);
         let armed = self.seal.arm(&expectation).map_err(|error| failed(error.to_string()))?;
         // Nothing in the kernel tells cheaply that an exec failed. For a file that will probably fail, a tracer
         // looks on; where none may attach, the caller's next sign of life tells.

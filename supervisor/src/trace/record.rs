@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Commit, Record, Redactor, Totals};
+use super::{Commit, Container, Record, Redactor, Totals};
 use crate::event::lifecycle::LifecycleEvent;
 use crate::event::{Event, Outcome};
 use crate::hooks::{Answer, Defect};
@@ -48,6 +48,9 @@ pub struct SessionStart {
     pub policy_hooks: Vec<String>,
     pub observer_hooks: Vec<String>,
     pub warnings: Vec<String>,
+    /// The container, in a session of `oci-agent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
 }
 
 /// An exec that every policy hook let pass, written before it may run.
@@ -208,6 +211,7 @@ impl<'a> Line<'a> {
                 policy_hooks,
                 observer_hooks,
                 warnings,
+                container,
             } => Self::SessionStart(SessionStart {
                 seq: 0,
                 time,
@@ -220,6 +224,14 @@ impl<'a> Line<'a> {
                 policy_hooks: policy_hooks.clone(),
                 observer_hooks: observer_hooks.clone(),
                 warnings: warnings.iter().map(|warning| text(warning)).collect(),
+                container: container.clone().map(|container| Container {
+                    annotations: container
+                        .annotations
+                        .into_iter()
+                        .map(|(name, value)| (name, text(&value)))
+                        .collect(),
+                    ..container
+                }),
             }),
             Record::Shell { event, answers } => Self::Shell(Shell {
                 seq,

@@ -36,6 +36,7 @@ pub(crate) fn start(session_id: &str) -> Record {
         policy_hooks: vec!["guard".to_owned()],
         observer_hooks: Vec::new(),
         warnings: Vec::new(),
+        container: None,
     }
 }
 

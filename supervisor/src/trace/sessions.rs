@@ -97,6 +97,13 @@ pub fn create(workdir: Option<&Path>) -> Result<SessionDir, SessionError> {
     }
 }
 
+/// Makes the folder of a new session under another folder of sessions than the user's own.
+pub fn create_among(sessions: &Path) -> Result<SessionDir, SessionError> {
+    let sessions = std::path::absolute(sessions)
+        .map_err(|source| SessionError::Io { path: sessions.to_owned(), source })?;
+    create_under(&sessions)
+}
+
 fn create_in_workdir(workdir: &Path) -> Result<SessionDir, SessionError> {
     let absolute = std::path::absolute(workdir)
         .map_err(|source| SessionError::Io { path: workdir.to_owned(), source })?;

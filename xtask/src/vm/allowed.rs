@@ -41,6 +41,10 @@ const ALLOWED: &[Allowed] = &[
     always("componentize-py is not installed"),
     always("componentize-qjs is not installed"),
     always("gdb is not installed"),
+    always("runc is not installed"),
+    always("crun is not installed"),
+    always("podman is not installed"),
+    always("golang-github-containers-common is not installed"),
     always("vim is not installed"),
     always("cc is not installed"),
     // Asks PAM.

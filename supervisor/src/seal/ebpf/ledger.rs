@@ -26,6 +26,8 @@ const LOOK: Duration = Duration::from_micros(50);
 struct Entry {
     tid: i32,
     seq: u64,
+    /// Number of its notification.
+    call: u64,
     /// The answer went out: from now on the kernel, not the handler, decides what becomes of it.
     settled: bool,
 }
@@ -60,10 +62,10 @@ impl Shared {
     }
 
     /// Puts a seal in place; an earlier one of the same thread that was never used is reported as failed.
-    pub(super) fn put(&self, target: Target, slot: Slot) -> Result<(), SealError> {
+    pub(super) fn put(&self, target: Target, call: u64, slot: Slot) -> Result<(), SealError> {
         let pid = target.pid;
         let failed = |reason: String| SealError(format!("cannot seal the exec of process {pid}: {reason}"));
-        self.caller_returned(target);
+        self.caller_returned(target, call);
         if self.ledger().of(pid).len() >= SLOTS {
             self.forget_ended_threads(pid);
         }
@@ -83,7 +85,7 @@ impl Shared {
             *free = slot;
             match self.seals.update(pid as u32, &seals.to_bytes(), flags) {
                 Ok(()) => {
-                    let entry = Entry { tid: target.tid, seq: slot.seq, settled: false };
+                    let entry = Entry { tid: target.tid, seq: slot.seq, call, settled: false };
                     ledger.by_pid.entry(pid).or_default().push(entry);
                     return Ok(());
                 }
@@ -99,7 +101,7 @@ impl Shared {
         let tids: Vec<i32> = self.ledger().of(pid).iter().map(|entry| entry.tid).collect();
         for tid in tids {
             if !Path::new(&format!("/proc/{pid}/task/{tid}")).exists() {
-                self.caller_returned(Target { tid, pid });
+                self.caller_returned(Target { tid, pid }, u64::MAX);
             }
         }
     }
@@ -137,10 +139,11 @@ impl Shared {
     }
 
     /// A thread that calls again is faster than the one that answered its last call and is about to say so.
-    fn await_settled(&self, target: Target) {
+    fn await_settled(&self, target: Target, call: u64) {
         let patience = Instant::now() + SETTLING;
         let answering = |ledger: &Ledger| {
-            ledger.of(target.pid).iter().any(|entry| entry.tid == target.tid && !entry.settled)
+            let earlier = |entry: &Entry| entry.tid == target.tid && entry.call < call;
+            ledger.of(target.pid).iter().any(|entry| earlier(entry) && !entry.settled)
         };
         while answering(&self.ledger()) && Instant::now() < patience {
             pool::about_to_wait();
@@ -148,10 +151,10 @@ impl Shared {
         }
     }
 
-    pub(super) fn caller_returned(&self, target: Target) -> Option<u64> {
-        self.await_settled(target);
+    pub(super) fn caller_returned(&self, target: Target, call: u64) -> Option<u64> {
+        self.await_settled(target, call);
         let mut ledger = self.ledger();
-        let mine = |entry: &&Entry| entry.settled && entry.tid == target.tid;
+        let mine = |entry: &&Entry| entry.settled && entry.tid == target.tid && entry.call < call;
         let unused = ledger.of(target.pid).iter().rfind(mine)?.seq;
         // No longer in the kernel: it was used, and the record of that is on its way.
         if !self.take(target.pid, unused) {

@@ -17,6 +17,7 @@ use shellgate_common::mac::Key;
 use shellgate_common::offsets::{ABSENT, Offsets};
 
 use super::guard::{GUARDS, Guard, GuardState, lsm_is_active};
+use super::members::Members;
 use super::{Ledger, SealError, Shared};
 use crate::seal::btf::Btf;
 use crate::sys::bpf::{self, Map, MapShape, Program};
@@ -54,6 +55,7 @@ const OPTIONAL: [&str; 12] = [
 pub(super) struct Loaded {
     pub(super) shared: Shared,
     pub(super) ring: Ring,
+    pub(super) members: Members,
     pub(super) claim: OwnedFd,
     pub(super) links: Vec<OwnedFd>,
     pub(super) guards: Vec<Guard>,
@@ -97,6 +99,7 @@ pub(super) fn load(room: Option<u32>) -> Result<Loaded, SealError> {
 
     let mut take =
         |name: &str| maps.remove(name).ok_or_else(|| SealError(format!("the eBPF object has no map {name}")));
+    let (members, claimed) = (take("MEMBERS")?, take("CLAIMED")?);
     let records = take("RECORDS")?;
     let ring = Ring::new(records.fd(), records.shape().max_entries as usize)
         .map_err(because("cannot map the record buffer"))?;
@@ -111,7 +114,8 @@ pub(super) fn load(room: Option<u32>) -> Result<Loaded, SealError> {
         sink: Mutex::new(None),
         held: AtomicU64::new(0),
     };
-    Ok(Loaded { shared, ring, claim, links, guards })
+    let members = Members::new(members, claimed, &shared.state);
+    Ok(Loaded { shared, ring, members, claim, links, guards })
 }
 
 /// On PREEMPT_RT a tracepoint program may be preempted and a second run on the same CPU is then skipped, which

@@ -191,6 +191,7 @@ impl Bench {
         Expectation {
             seq,
             target: Target { tid: of.tid, pid: of.pid },
+            call: seq,
             argv: flat(argv),
             envp: flat(envp),
             exe: self.seal.identify(File::open(path).unwrap().as_fd()).unwrap(),

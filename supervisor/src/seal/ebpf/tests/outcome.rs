@@ -27,11 +27,24 @@ fn an_exec_that_failed_is_told_when_its_thread_asks_again() {
     let (path, argv) = bench.touch();
     let expectation = bench.expectation(&waiting, 9, &path, &argv, &[]);
     bench.seal.arm(&expectation).unwrap().settle();
-    bench.seal.arm(&Expectation { seq: 10, ..expectation }).unwrap().settle();
+    bench.seal.arm(&Expectation { seq: 10, call: 10, ..expectation }).unwrap().settle();
     assert_eq!(bench.fate(), (9, Fate::Failed { errno: None }));
     waiting.tell(&[Step::Exec { path, argv, envp: vec![] }]);
     assert!(waiting.end().success());
     assert_eq!(bench.fate(), (10, Fate::Ran));
+}
+
+#[test]
+fn a_call_that_was_interrupted_takes_nothing_from_the_one_that_repeats_it() {
+    let Some(bench) = bench() else { return };
+    let mut waiting = bench.member(true);
+    let (path, argv) = bench.touch();
+    bench.seal.arm(&bench.expectation(&waiting, 9, &path, &argv, &[])).unwrap().settle();
+    // Looked at only now, by a thread that was slower.
+    bench.seal.caller_returned(Target { tid: waiting.tid, pid: waiting.pid }, 8);
+    waiting.tell(&[Step::Exec { path, argv, envp: vec![] }]);
+    assert!(waiting.end().success());
+    assert_eq!(bench.fate(), (9, Fate::Ran));
 }
 
 #[test]
@@ -42,11 +55,12 @@ fn threads_of_one_process_may_be_in_an_exec_at_once_and_the_losers_are_told() {
     let expectation = bench.expectation(&waiting, 1, &path, &argv, &[]);
     let other = Expectation {
         seq: 2,
+        call: 2,
         target: Target { tid: waiting.pid, ..expectation.target },
         argv: b"other\0".to_vec(),
         ..expectation.clone()
     };
-    for expectation in [&expectation, &other, &Expectation { seq: 3, ..other.clone() }] {
+    for expectation in [&expectation, &other, &Expectation { seq: 3, call: 3, ..other.clone() }] {
         bench.seal.arm(expectation).unwrap().settle();
     }
     // The third took the place of the second, of the same thread.
