@@ -166,6 +166,11 @@ fn exit_codes_messages_and_envelopes_are_read_as_the_protocol_says() {
             json!({"exit": 2, "out": "{\"message\":\"m\"}"}),
             json!({"verdict": "deny", "reason": "m"}),
         ),
+        (
+            "PreToolUse",
+            json!({"exit": 0, "out": "ready\n{\"mutated\":{\"command\":\"x\"}}"}),
+            json!({"verdict": "deny", "defect": "unreadable"}),
+        ),
         ("UserPromptSubmit", json!({"exit": 2}), json!({"verdict": "deny", "reason": "no reason was given"})),
         // A hook that fails: the verdict is not known, which refuses where there is one.
         ("PreToolUse", json!({"exit": 1}), json!({"verdict": "deny", "defect": "crash"})),
@@ -480,6 +485,19 @@ fn a_guardrail_stands_around_the_others_replaces_a_result_and_leaves_child_engin
     assert_eq!((&answers[5]["output"], &answers[5]["is_error"]), (&json!("masked"), &Value::Null));
     let trace = fs::read_to_string(ran.dir.path().join("session/trace.jsonl")).expect("a trace");
     assert!(!trace.contains("\"output\":\"ignore all previous"), "the result that was replaced is nowhere");
+    // One that fails lets a result through, unless it is not to.
+    for (choice, output) in
+        [(None, Value::Null), (Some("note"), Value::Null), (Some("block"), json!("blocked by guardrail: "))]
+    {
+        let mut hook = guardrail("after", "steer");
+        if let Some(choice) = choice {
+            hook["on_fault"] = choice.into();
+        }
+        let event = (after, with(result.clone(), None, "8", json!({"after": {"exit": 1}})));
+        let (ran, answers) = session(&[hook], &[event]);
+        let found = answers[0]["output"].as_str().map_or(Value::Null, |text| json!(text[..22]));
+        assert_eq!(found, output, "{choice:?}\n{}", ran.story());
+    }
     // Nothing but a guardrail judges: then a child's call has no policy hook at all.
     let (ran, answers) =
         session(&hooks[..1], &[("on-tool-call", with(call("ls"), Some("subagent"), "7", json!({})))]);

@@ -92,6 +92,7 @@ fn each_arm_does_at_each_point_what_the_table_says() {
             called(json!({"a2": {"output": "masked", "is_error": true}})),
             json!({"output": "masked", "is_error": true}),
         ),
+        (CALLED, called(json!({"a2": {"is_error": true}})), json!({"output": null, "is_error": true})),
         (CALLED, called(json!({"a2": {"context": "c"}})), json!({"context": ["c"]})),
         (CALLED, called(json!({"a2": {"notes": "n"}})), json!({"notes": ["n"]})),
         (CALLED, called(json!({"a2": {"halt": "h"}})), json!({"halt": "h"})),

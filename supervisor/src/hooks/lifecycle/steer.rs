@@ -60,9 +60,10 @@ pub(super) fn take(
         }
     }
     if output.is_some() || is_error.is_some() {
-        if point == Some(Point::PostToolUse) && (reply.output.is_none() || hook.terms.guardrail) {
+        if point == Some(Point::PostToolUse)
+            && (reply.output.is_none() && reply.is_error.is_none() || hook.terms.guardrail)
+        {
             done("output");
-            let output = output.or_else(|| event.payload.output.clone()).unwrap_or(Value::Null);
             replace(output, is_error, event, reply);
         } else {
             reply.notes.push(not_rewritten(hook, "output"));
@@ -87,7 +88,7 @@ pub(super) fn take(
         }
         Block::Reopens => feedback.push(reason),
         Block::Tells if hook.terms.guardrail => {
-            replace(json!(format!("blocked by guardrail: {reason}")), Some(true), event, reply);
+            bar(&reason, event, reply);
         }
         Block::Tells => reply.context.push(format!("hook {:?}: {reason}", hook.name)),
         Block::Aborts => {
@@ -104,20 +105,28 @@ pub(super) fn take(
 }
 
 /// A hook that failed changed nothing, which is a note; where it could have refused, what it would have said is not
-/// known, and unless it says otherwise that refuses.
-pub(super) fn failed(hook: &Manifest, fault: Fault, event: &LifecycleEvent, commits: &mut Commits) {
+/// known, and unless it says otherwise that refuses. A guardrail over results may choose that too.
+pub(super) fn failed(hook: &Manifest, fault: Fault, event: &mut LifecycleEvent, commits: &mut Commits) {
+    let block = block_of(hook, Point::of(event));
     let by_protocol = match &hook.runner {
         Runner::Command(spec) if spec.protocol == Protocol::Claude => OnFault::Note,
-        _ => OnFault::Block,
+        _ if block == Block::Refuses => OnFault::Block,
+        _ => OnFault::Note,
     };
-    let refuses = hook.steers() && block_of(hook, Point::of(event)) == Block::Refuses;
+    let blocks = hook.steers() && hook.terms.on_fault.unwrap_or(by_protocol) == OnFault::Block;
     let Refusal { reason, .. } = gate::failed(&hook.name, fault.defect, fault.detail.clone());
-    if refuses && hook.terms.on_fault.unwrap_or(by_protocol) == OnFault::Block {
-        let (hook, defect) = (hook.name.clone(), Some::<Defect>(fault.defect));
-        return refuse(&mut commits.reply, Refusal { hook, reason, defect, detail: Some(fault.detail) });
+    let reply = &mut commits.reply;
+    match block {
+        Block::Refuses if blocks => {
+            let (hook, defect) = (hook.name.clone(), Some::<Defect>(fault.defect));
+            refuse(reply, Refusal { hook, reason, defect, detail: Some(fault.detail) });
+        }
+        Block::Tells if blocks && hook.terms.guardrail => bar(&reason, event, reply),
+        _ => {
+            let cause = fault.detail.lines().next().unwrap_or_default();
+            reply.notes.push(format!("hook {:?} failed and changed nothing: {cause}", hook.name));
+        }
     }
-    let cause = fault.detail.lines().next().unwrap_or_default();
-    commits.reply.notes.push(format!("hook {:?} failed and changed nothing: {cause}", hook.name));
 }
 
 /// The first block counts.
@@ -131,13 +140,22 @@ fn refuse(reply: &mut Reply, refusal: Refusal) {
     reply.defect = refusal.defect;
 }
 
-/// Record, reply and observers see this one from here on.
-fn replace(output: Value, is_error: Option<bool>, event: &mut LifecycleEvent, reply: &mut Reply) {
-    event.payload.output = Some(output.clone());
-    event.payload.output_cut = None;
+/// Record, reply and observers see this one from here on. Without an output the one there is stays, whole: what hooks
+/// see of it may be cut.
+fn replace(output: Option<Value>, is_error: Option<bool>, event: &mut LifecycleEvent, reply: &mut Reply) {
+    if let Some(output) = output {
+        event.payload.output = Some(output.clone());
+        event.payload.output_cut = None;
+        reply.output = Some(output);
+    }
     event.payload.is_error = is_error.or(event.payload.is_error);
-    reply.output = Some(output);
     reply.is_error = is_error.or(reply.is_error);
+}
+
+/// What a guardrail lets through of a result: that there was one.
+fn bar(reason: &str, event: &mut LifecycleEvent, reply: &mut Reply) {
+    let told = json!(format!("blocked by guardrail: {reason}"));
+    replace(Some(told), Some(true), event, reply);
 }
 
 fn not_rewritten(hook: &Manifest, what: &str) -> String {

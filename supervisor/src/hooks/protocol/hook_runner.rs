@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::lifecycle::Said;
 use super::strict::Object;
 use super::turn::NO_REASON;
-use super::{Decision, claude, crash, reason, trim};
+use super::{Decision, Output, claude, crash, reason, sort, trim};
 use crate::event::Event;
 use crate::event::lifecycle::LifecycleEvent;
 use crate::hooks::HookAnswer;
@@ -74,6 +74,11 @@ pub(super) fn exec_answer(run: &Run) -> Result<HookAnswer, Fault> {
 pub(super) fn answer(point: Point, run: &Run) -> Result<Said, Fault> {
     let stdout = trim(&run.stdout);
     match run.end {
+        // A decision among noise, or an unfinished one, is no prose.
+        End::Exit(0) if point == Point::PreToolUse => match sort(run)? {
+            Output::Silent => Ok(noted(&String::from_utf8_lossy(stdout))),
+            Output::Object(text) => allowed(point, text),
+        },
         End::Exit(0) if stdout.first() == Some(&b'{') => allowed(point, stdout),
         End::Exit(0) => Ok(noted(&String::from_utf8_lossy(stdout))),
         End::Exit(2) => blocked(point, stdout, &run.stderr),
