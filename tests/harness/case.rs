@@ -18,7 +18,7 @@ use crate::need::{PATH, is_root};
 use crate::program::{program, shellgate};
 use crate::ran::Ran;
 use crate::terminal::Terminal;
-use crate::watched::{self, Finished, PATIENCE, Watched};
+use crate::watched::{self, Finished, Watched, patience};
 
 /// Nobody, for cases that root runs as an ordinary user.
 const NOBODY: u32 = 65534;
@@ -55,7 +55,7 @@ impl Gate {
             lingers: false,
             options: Vec::new(),
             through: Vec::new(),
-            patience: PATIENCE,
+            patience: patience(),
         };
         let config = config.replace("{work}", gate.work().to_str().expect("a temporary path is text"));
         fs::write(gate.config(), config).expect("the case's folder is writable");

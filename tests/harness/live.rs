@@ -15,14 +15,14 @@ use serde_json::Value;
 use crate::case::Gate;
 use crate::ran::{self, Ran};
 use crate::socket::Socket;
-use crate::watched::{Finished, PATIENCE, Watched, end_all};
+use crate::watched::{Finished, Watched, end_all, patience};
 
 /// Waits until it is so.
 #[track_caller]
 pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !so() {
-        assert!(start.elapsed() < PATIENCE, "this never comes: {what}");
+        assert!(start.elapsed() < patience(), "this never comes: {what}");
         thread::sleep(Duration::from_millis(2));
     }
 }

@@ -20,7 +20,7 @@ use nix::sys::termios::{Termios, tcgetattr};
 use crate::case::Gate;
 use crate::live::until;
 use crate::ran::Ran;
-use crate::watched::{Finished, MARK, PATIENCE, end_all};
+use crate::watched::{Finished, MARK, end_all, patience};
 
 /// A session leader and the other end of its terminal.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Terminal {
                 return;
             }
             let screen = String::from_utf8_lossy(&all);
-            assert!(start.elapsed() < PATIENCE, "{text:?} never comes; after byte {}: {screen}", self.seen);
+            assert!(start.elapsed() < patience(), "{text:?} never comes; after byte {}: {screen}", self.seen);
             thread::sleep(Duration::from_millis(2));
         }
     }

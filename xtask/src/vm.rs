@@ -51,7 +51,8 @@ pub(crate) struct VmArgs {
     short: bool,
     #[arg(long, value_enum, default_value = "auto")]
     accel: Wanted,
-    /// Build product and tests optimized: takes long once, and pays off where many tests are emulated.
+    /// Build product and tests optimized: takes long once, and pays off where many tests are emulated. `--kernel all`
+    /// does so anyway.
     #[arg(long)]
     optimized: bool,
     /// More for the kernel's command line.
@@ -103,7 +104,7 @@ impl<'a> Session<'a> {
         let built = if args.self_test {
             built::runner_only(root)?
         } else {
-            built::build(root, &cache, args.optimized)?
+            built::build(root, &cache, args.optimized || args.kernel == "all")?
         };
         let image = image::shared(&built)?;
         eprintln!("vm: the image has {} MiB", image.len() >> 20);

@@ -119,9 +119,13 @@ impl Slot {
         !self.recorded.swap(true, Ordering::Relaxed)
     }
 
-    /// Replies. The same call made again, as soon as the reply is there, is another exec and judged as one.
+    /// Replies, once. The same call made again, as soon as the reply is there, is another exec and judged as one; a
+    /// notification that was overtaken by its own repetition comes too late.
     pub(super) fn reply(&self, reply: impl FnOnce() -> Sent) -> Sent {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        if *answered {
+            return Sent::TooLate;
+        }
         let sent = reply();
         *answered = sent == Sent::Delivered;
         sent
@@ -151,5 +155,43 @@ impl Slot {
             }
             filling = self.filled.wait_timeout(filling, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::call::{Abi, Syscall};
+    use crate::capture::strings::Strings;
+
+    fn slot() -> Slot {
+        let call = Call {
+            syscall: Syscall::Execve,
+            abi: Abi::NATIVE,
+            dirfd: libc::AT_FDCWD,
+            flags: 0,
+            path: b"/bin/true".to_vec(),
+            argv: Vec::new(),
+            envp: Strings::default(),
+        };
+        let file = Identity { dev: 0, ino: 0, ctime_sec: 0, ctime_nsec: 0 };
+        Slot {
+            key: Key { call: Arc::new(call), file, mapped: file },
+            since: Instant::now(),
+            judged: Mutex::default(),
+            filled: Condvar::new(),
+            recorded: AtomicBool::new(false),
+            answered: Mutex::new(false),
+        }
+    }
+
+    #[test]
+    fn a_reply_that_was_overtaken_is_not_sent_and_takes_nothing_back() {
+        let slot = slot();
+        assert_eq!(slot.reply(|| Sent::TooLate), Sent::TooLate);
+        assert!(!slot.is_answered());
+        assert_eq!(slot.reply(|| Sent::Delivered), Sent::Delivered);
+        assert_eq!(slot.reply(|| unreachable!("the caller has its answer")), Sent::TooLate);
+        assert!(slot.is_answered());
     }
 }

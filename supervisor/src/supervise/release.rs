@@ -12,7 +12,7 @@ use crate::capture::program::Format;
 use crate::config::OnFailure;
 use crate::event::Event;
 use crate::hooks::{Answer, Defect, Judgement, Refusal, Verdict};
-use crate::notify::{Notification, Sent, pool};
+use crate::notify::{Notification, Sent, Target, pool};
 use crate::seal::{Armed, Expectation, Fate, Seal, predict};
 use crate::trace::Record;
 
@@ -55,8 +55,7 @@ impl Session {
         let sealed = match sealed {
             Ok(sealed) => sealed,
             Err(refusal) => {
-                self.unsealed(notification, attempt, event, answers, first, refusal);
-                return true;
+                return self.unsealed(notification, attempt, event, answers, (slot, first), refusal);
             }
         };
         if first && let Err(error) = self.admit(&event, &answers, attempt) {
@@ -82,11 +81,20 @@ impl Session {
             }
             Sent::TooLate => {
                 drop(sealed);
-                if exists(target) {
-                    return false;
-                }
-                self.tracker.fate(seq, Fate::Gone);
+                return self.is_over(seq, target, slot);
             }
+        }
+        true
+    }
+
+    /// After a reply that came too late: whether the caller is gone, or makes the same call again.
+    fn is_over(&self, seq: u64, target: Target, slot: &Slot) -> bool {
+        if exists(target) {
+            return false;
+        }
+        // It may have made it again already, have had its answer, and be at its end.
+        if !slot.is_answered() {
+            self.tracker.fate(seq, Fate::Gone);
         }
         true
     }
@@ -148,19 +156,26 @@ impl Session {
         attempt: &Attempt,
         event: Arc<Event>,
         answers: Vec<Answer>,
-        first: bool,
+        (slot, first): (&Slot, bool),
         refusal: Refusal,
-    ) {
+    ) -> bool {
         let target = attempt.target;
         if !first {
             // Admitted before a signal came; it fails now, and the trace says so.
             tracing::error!(seq = event.seq, "{}", refusal.reason);
-            let _ = notification.fail(libc::EPERM);
-            return self.tracker.fate(event.seq, Fate::Failed { errno: Some(libc::EPERM) });
+            return match slot.reply(|| notification.fail(libc::EPERM)) {
+                Sent::Delivered => {
+                    self.tracker.fate(event.seq, Fate::Failed { errno: Some(libc::EPERM) });
+                    true
+                }
+                Sent::TooLate => self.is_over(event.seq, target, slot),
+            };
         }
         if !notification.is_live() && !exists(target) {
-            return self.caller_gone(event, Judgement { verdict: Verdict::None, answers });
+            self.caller_gone(event, Judgement { verdict: Verdict::None, answers });
+        } else {
+            self.refuse(notification, target, event, refusal, answers, libc::EPERM);
         }
-        self.refuse(notification, target, event, refusal, answers, libc::EPERM);
+        true
     }
 }

@@ -150,7 +150,7 @@ fn seal() -> Job {
 }
 
 fn kernels(name: &str, only: &[&str]) -> Job {
-    alone(tests(name, "kernels", only), 300)
+    alone(tests(name, "kernels", only), 900)
 }
 
 /// The seals that are reached with a setting of the kernel, which stays for what follows.
@@ -181,7 +181,8 @@ fn tests(name: &str, program: &str, only: &[&str]) -> Job {
         env: env.map(|(name, value)| (name.to_owned(), value)).into(),
         at_once: 2,
         only: only.iter().map(ToString::to_string).collect(),
-        limit: 300,
+        // What takes ten seconds takes minutes where it is emulated.
+        limit: 900,
         ..Job::default()
     }
 }
