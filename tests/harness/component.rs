@@ -42,7 +42,7 @@ impl Component {
     /// These bytes at address 16.
     #[must_use]
     pub fn data(self, bytes: &[u8]) -> Self {
-        let text: String = bytes.iter().map(|byte| format!("\\{byte:02x}")).collect();
+        let text = bytes.iter().fold(String::new(), |text, byte| format!("{text}\\{byte:02x}"));
         self.with("DATA", &format!("(data (i32.const 16) \"{text}\")"))
     }
 
@@ -56,9 +56,10 @@ impl Component {
 
     /// The file of the component.
     pub fn file(self) -> PathBuf {
-        let whole = match self.0.contains("(;INSTANCE;)") {
-            true => self.with("INSTANCE", "(core instance $core (instantiate $code))"),
-            false => self,
+        let whole = if self.0.contains("(;INSTANCE;)") {
+            self.with("INSTANCE", "(core instance $core (instantiate $code))")
+        } else {
+            self
         };
         let binary = wat::parse_str(&whole.0).unwrap_or_else(|error| panic!("{error}"));
         kept("hook.wasm", &binary)

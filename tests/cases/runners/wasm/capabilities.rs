@@ -13,9 +13,9 @@ fn hosted(imports: &str, lowered: &[(&str, &str, &str)], body: &str) -> Componen
     let (mut core, mut host, mut core_imports) = (String::new(), String::new(), String::new());
     for (instance, function, ty) in lowered {
         let id = name(function);
-        core += &format!("(core func {id} (canon lower (func {instance} \"{function}\") {options}))\n");
-        host += &format!("(export \"{id}\" (func {id})) ");
-        core_imports += &format!("(import \"host\" \"{id}\" (func {id} {ty}))\n");
+        core = format!("{core}(core func {id} (canon lower (func {instance} \"{function}\") {options}))\n");
+        host = format!("{host}(export \"{id}\" (func {id})) ");
+        core_imports = format!("{core_imports}(import \"host\" \"{id}\" (func {id} {ty}))\n");
     }
     core_imports += r#"(import "shared" "load" (func $load (param i32) (result i32)))"#;
     let instance = format!(
