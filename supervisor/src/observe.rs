@@ -148,7 +148,7 @@ impl Observers {
     }
 
     fn refusals(&self, binding: Binding) -> impl Iterator<Item = &Arc<Lane>> {
-        let told = move |watch: Watch| watch.inside && watch.binding.is_none_or(|own| own == binding);
+        let told = move |watch: &Watch| watch.inside && watch.binding.is_none_or(|own| own == binding);
         self.watching(told).map(|(lane, _)| lane)
     }
 

@@ -5,8 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod builder;
-mod hosted;
 pub mod container;
+mod hosted;
 mod judge;
 mod lifecycle;
 mod memo;

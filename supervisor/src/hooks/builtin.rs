@@ -20,7 +20,7 @@ use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor, value
 
 use super::in_process::InProcess;
 use super::manifest::{
-    Binding, CommitPolicy, DEFAULT_TIMEOUT, ExecutionMode, Manifest, Runner, Workshop, check,
+    Binding, CommitPolicy, DEFAULT_TIMEOUT, ExecutionMode, Manifest, Runner, Terms, Workshop, check,
 };
 
 pub use auto_commit::{AutoCommit, Moment, Push};
@@ -145,6 +145,7 @@ impl Builtin {
         check(binding, execution_mode, commit_policy).map_err(|error| error.to_string())?;
         let runner = Runner::InProcess(self.runner(binding, commit_policy, workshop)?);
         Ok(Manifest {
+            terms: Terms::default(),
             name: name.to_owned(),
             binding,
             execution_mode,

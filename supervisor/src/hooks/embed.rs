@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::command::Fault;
 use super::in_process::{InProcess, Told, Wanted};
-use super::manifest::{Binding, CommitPolicy, DEFAULT_TIMEOUT, ExecutionMode, Manifest, Runner};
+use super::manifest::{Binding, CommitPolicy, DEFAULT_TIMEOUT, ExecutionMode, Manifest, Runner, Terms};
 use super::{Defect, HookAnswer, Refusal, protocol};
 use crate::enrich::commands::with_commands;
 use crate::event::Event;
@@ -83,6 +83,7 @@ pub fn policy(hook: Arc<dyn PolicyHook>) -> Manifest {
     let (name, timeout) = (hook.name().to_owned(), hook.timeout());
     let runner = Policy { name: name.clone(), hook, running: Arc::default() };
     Manifest {
+        terms: Terms::default(),
         name,
         binding: Some(Binding::OnShell),
         execution_mode: ExecutionMode::Blocking,
@@ -97,6 +98,7 @@ pub fn observer(hook: Arc<dyn Observer>) -> Manifest {
     let (name, timeout) = (hook.name().to_owned(), hook.timeout());
     let runner = Watcher { name: name.clone(), hook, running: Arc::default() };
     Manifest {
+        terms: Terms::default(),
         name,
         binding: None,
         execution_mode: ExecutionMode::Async,

@@ -16,7 +16,9 @@ use crate::event::lifecycle::LifecycleEvent;
 use crate::hooks::HookAnswer;
 use crate::hooks::command::Fault;
 use crate::hooks::in_process::{InProcess, Told, Wanted};
-use crate::hooks::manifest::{Binding, CommitPolicy, DEFAULT_TIMEOUT, ExecutionMode, Manifest, Runner};
+use crate::hooks::manifest::{
+    Binding, CommitPolicy, DEFAULT_TIMEOUT, ExecutionMode, Manifest, Runner, Terms,
+};
 use crate::hooks::protocol::{self, Said};
 
 pub use contexts::{
@@ -89,6 +91,7 @@ pub fn hook(hook: Arc<dyn Hook>) -> [Manifest; 2] {
     let (name, timeout) = (hook.name().to_owned(), hook.timeout());
     let runner = Agent { name: name.clone(), hook, running: Arc::default() };
     let tools = Manifest {
+        terms: Terms::default(),
         name,
         binding: Some(Binding::OnToolCall),
         execution_mode: ExecutionMode::Blocking,

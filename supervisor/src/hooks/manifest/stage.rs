@@ -12,8 +12,8 @@ use serde_saphyr::{Location, Spanned};
 use super::component::component;
 use super::wire::{OneOrMany, RawManifest, Scalar, Written};
 use super::{
-    Binding, CommandSpec, CommitPolicy, DEFAULT_TIMEOUT, Grants, HOOK_RUNNER_TIMEOUT, MAX_TIMEOUT, Manifest, Problem,
-    ProgramError, Protocol, Runner, agree, check, resolve,
+    Binding, CommandSpec, CommitPolicy, DEFAULT_TIMEOUT, Grants, HOOK_RUNNER_TIMEOUT, MAX_TIMEOUT, Manifest,
+    Problem, ProgramError, Protocol, Runner, agree, check, resolve,
 };
 use crate::hooks::command::is_forbidden;
 use crate::hooks::command::pins::Pins;
@@ -179,6 +179,7 @@ fn runner(
     }
     if let Some(wasm) = &raw.wasm {
         return component(raw, wasm, workshop, files);
+    }
     if let Some(builtin) = &raw.builtin {
         if let Some(env) = &raw.env {
             return Err(Problem::at(

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, de};
 use serde_saphyr::Spanned;
 
 use super::{Binding, CommitPolicy, ExecutionMode, OnFault, Protocol};
-use crate::hooks::point::Point;
-use super::{Binding, CommitPolicy, ExecutionMode, Protocol};
 use crate::hooks::builtin;
+use crate::hooks::point::Point;
 use crate::hooks::rules::wire::{RawOtherwise, RawRule};
 
 #[derive(Debug, Clone, Deserialize)]
