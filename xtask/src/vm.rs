@@ -52,7 +52,7 @@ pub(crate) struct VmArgs {
     #[arg(long, value_enum, default_value = "auto")]
     accel: Wanted,
     /// Build product and tests optimized: takes long once, and pays off where many tests are emulated. `--kernel all`
-    /// does so anyway.
+    /// in full does so anyway.
     #[arg(long)]
     optimized: bool,
     /// More for the kernel's command line.
@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
         let built = if args.self_test {
             built::runner_only(root)?
         } else {
-            built::build(root, &cache, args.optimized || args.kernel == "all")?
+            built::build(root, &cache, args.optimized || args.kernel == "all" && !args.short)?
         };
         let image = image::shared(&built)?;
         eprintln!("vm: the image has {} MiB", image.len() >> 20);
