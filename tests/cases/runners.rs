@@ -3,6 +3,7 @@
 
 mod http;
 mod service;
+mod table;
 mod wasm;
 
 use serde_json::{Value, json};
