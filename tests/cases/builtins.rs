@@ -1,6 +1,7 @@
 //! Hooks that need no program, named in a configuration with `builtin:`.
 
 mod auto_commit;
+mod otel;
 
 use std::fs;
 

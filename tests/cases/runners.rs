@@ -1,7 +1,7 @@
 //! Hooks that are no process per event: a service, an endpoint behind a URL and a component, through the real binary. The same
 //! failures as of command hooks, and what only they can do.
 
-mod http;
+pub(crate) mod http;
 mod service;
 mod table;
 mod wasm;

@@ -7,6 +7,7 @@ mod gates;
 mod line;
 mod logging;
 mod names;
+mod otel;
 mod sink;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use debug::DebugLines;
 pub use eval::Eval;
 pub use gates::{Blocklist, Confirmation};
 pub use logging::Logging;
+pub use otel::Otel;
 
 /// A built-in hook with its options.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -45,6 +47,8 @@ pub enum Builtin {
     Debug(DebugLines),
     /// One report per session.
     Eval(Eval),
+    /// Spans for an OpenTelemetry collector.
+    Otel(Otel),
 }
 
 /// As it is written: `builtin: NAME`, or `builtin: {NAME: {OPTION: …}}`.
@@ -95,10 +99,10 @@ impl Builtin {
         }
     }
 
-    /// Nobody waits for `debug`, whatever the manifest says.
+    /// Nobody waits for `debug` and `otel`, whatever the manifest says.
     pub fn mode(&self, written: ExecutionMode) -> ExecutionMode {
         match self {
-            Self::Debug(_) => ExecutionMode::Async,
+            Self::Debug(_) | Self::Otel(_) => ExecutionMode::Async,
             _ => written,
         }
     }
@@ -107,7 +111,9 @@ impl Builtin {
     fn arm(&self) -> CommitPolicy {
         match self {
             Self::Blocklist(_) | Self::Confirmation(_) => CommitPolicy::Deny,
-            Self::Logging(_) | Self::AutoCommit(_) | Self::Debug(_) | Self::Eval(_) => CommitPolicy::None,
+            Self::Logging(_) | Self::AutoCommit(_) | Self::Debug(_) | Self::Eval(_) | Self::Otel(_) => {
+                CommitPolicy::None
+            }
         }
     }
 
@@ -131,6 +137,7 @@ impl Builtin {
             Self::AutoCommit(options) => Arc::new(options.build(workshop)?),
             Self::Debug(options) => Arc::new(options.build(workshop)),
             Self::Eval(options) => Arc::new(options.build(workshop)),
+            Self::Otel(options) => Arc::new(options.build()?),
         })
     }
 
@@ -165,6 +172,7 @@ impl fmt::Display for Builtin {
             Self::AutoCommit(_) => "auto-commit",
             Self::Debug(_) => "debug",
             Self::Eval(_) => "eval",
+            Self::Otel(_) => "otel",
         })
     }
 }

@@ -47,10 +47,9 @@ impl Http {
             .build();
         Ok(Self { url: url.to_owned(), headers, agent: config.into() })
     }
-}
 
-impl Native for Http {
-    fn ask(&self, timeout: Duration, payload: &[u8], _: &dyn Fn() -> bool) -> Result<Reply, Fault> {
+    /// POSTs JSON; the body of a 200.
+    pub(super) fn post(&self, timeout: Duration, payload: &[u8]) -> Result<Vec<u8>, Fault> {
         let mut request = self.agent.post(&self.url).content_type("application/json");
         for (name, value) in &self.headers {
             request = request.header(name, value);
@@ -67,7 +66,13 @@ impl Native for Http {
             .limit(STDOUT_LIMIT as u64)
             .read_to_vec()
             .map_err(|error| fault(&self.url, timeout, &error))?;
-        Reply::parse(&text)
+        Ok(text)
+    }
+}
+
+impl Native for Http {
+    fn ask(&self, timeout: Duration, payload: &[u8], _: &dyn Fn() -> bool) -> Result<Reply, Fault> {
+        Reply::parse(&self.post(timeout, payload)?)
     }
 }
 

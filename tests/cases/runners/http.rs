@@ -9,7 +9,7 @@ use shellgate_tests::Gate;
 use super::{policy, run};
 
 /// Answers every request on loopback with `answer`, each on a connection of its own, for as long as the test runs.
-pub(super) fn endpoint(answer: impl Fn(&Value) -> String + Send + 'static) -> Value {
+pub(crate) fn endpoint(answer: impl Fn(&Value) -> String + Send + 'static) -> Value {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
     let url = format!("http://{}/judge", listener.local_addr().expect("it is bound"));
     std::thread::spawn(move || {
@@ -35,7 +35,7 @@ pub(super) fn endpoint(answer: impl Fn(&Value) -> String + Send + 'static) -> Va
     json!({"url": url})
 }
 
-pub(super) fn ok(body: &str) -> String {
+pub(crate) fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
