@@ -107,7 +107,11 @@ int main(int c, char **v) {
   for (;;) {
     struct seccomp_notif n = {0};
     struct pollfd ready = {listener, POLLIN};
-    if (poll(&ready, 1, -1) == 1 && ready.revents & POLLHUP) break;
+    int some = poll(&ready, 1, 100);
+    /* Before 6.11 a filter lives on in a dead child until somebody has waited for it. */
+    if (!some && waitpid(child, &status, WNOHANG) == child) break;
+    if (some != 1) continue;
+    if (ready.revents & POLLHUP) break;
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n)) {
       if (errno == EINTR || errno == ENOENT) continue;
       break;
