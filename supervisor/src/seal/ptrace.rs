@@ -163,9 +163,8 @@ impl Attached {
         match returned {
             // It may have gone on to another call before it stopped.
             Some((number, value)) if filter::is_exec(number) => match -value {
-                // ERESTARTSYS, which only a wait for an answer returns: of the caller's next exec. This one has failed.
-                512 => Fate::Failed { errno: None },
-                // ERESTARTNOINTR and its kin: interrupted, the call will be made again.
+                // ERESTARTNOINTR and its kin: interrupted, the call will be made again. Not ERESTARTSYS, 512: only the
+                // wait for an answer returns it, so the caller is in its next exec, and this one has failed.
                 513..=530 => Fate::Gone,
                 errno @ 1..512 => Fate::Failed { errno: Some(errno as i32) },
                 _ => Fate::Failed { errno: None },
