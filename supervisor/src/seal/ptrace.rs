@@ -119,6 +119,9 @@ fn tracer_of(tid: i32) -> String {
     }
 }
 
+/// `-ERESTARTSYS`: what a wait for an answer returns when it is interrupted, and no exec that has its answer.
+const WAIT_INTERRUPTED: i64 = -512;
+
 struct Attached {
     expectation: Expectation,
     asked_to_stop: bool,
@@ -161,11 +164,10 @@ impl Attached {
             return Fate::Gone;
         }
         match returned {
-            // It may have gone on to another call before it stopped.
-            Some((number, value)) if filter::is_exec(number) => match -value {
-                // ERESTARTNOINTR and its kin: interrupted, the call will be made again. Not ERESTARTSYS, 512: only the
-                // wait for an answer returns it, so the caller is in its next exec, and this one has failed.
-                513..=530 => Fate::Gone,
+            // It may have gone on to another call before it stopped, even to an exec that waits for its answer.
+            Some((number, value)) if filter::is_exec(number) && value != WAIT_INTERRUPTED => match -value {
+                // ERESTARTNOINTR and its kin: interrupted, the call will be made again.
+                512..=530 => Fate::Gone,
                 errno @ 1..512 => Fate::Failed { errno: Some(errno as i32) },
                 _ => Fate::Failed { errno: None },
             },
