@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::strict::Object;
-use super::{Decision, crash, exit_code, hook_runner, reason, trim, turn, unknown_word, unreadable};
+use super::{Decision, crash, exit_code, hook_runner, native, reason, trim, turn, unknown_word, unreadable};
 use crate::event::lifecycle::LifecycleEvent;
 use crate::hooks::command::{End, Fault, Run};
 use crate::hooks::manifest::{CommitPolicy, Protocol};
@@ -189,12 +189,7 @@ fn verdict(arm: CommitPolicy, object: &mut Object<'_>, text: &[u8]) -> Result<Ho
         (CommitPolicy::Deny, Some("deny")) => Decision::Deny,
         (_, Some(other)) => return Err(unknown_word("verdict", other)),
     };
-    let reason = match object.take("reason") {
-        Some(Value::String(text)) => Some(text),
-        None => None,
-        Some(_) if decision != Decision::None => None,
-        Some(_) => return Err(unreadable("wrote a \"reason\" that is not a string", text)),
-    };
+    let reason = native::reason(object, decision, text)?;
     decision.with_reason(reason.as_deref())
 }
 

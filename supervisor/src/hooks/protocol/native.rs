@@ -29,13 +29,22 @@ pub(super) fn verdict(mut object: Object<'_>, text: &[u8]) -> Result<HookAnswer,
         "deny" => Decision::Deny,
         other => return Err(unknown_word("verdict", other)),
     };
-    let reason = match object.take("reason") {
-        Some(Value::String(text)) => Some(text),
-        None => None,
-        // A deny with an unusable reason is a deny without one.
-        Some(_) if decision != Decision::None => None,
-        Some(_) => return Err(unreadable("wrote a \"reason\" that is not a string", text)),
-    };
+    let reason = reason(&mut object, decision, text)?;
     object.finish()?;
     decision.with_reason(reason.as_deref())
+}
+
+/// What stands beside a decision.
+pub(super) fn reason(
+    object: &mut Object<'_>,
+    decision: Decision,
+    text: &[u8],
+) -> Result<Option<String>, Fault> {
+    match object.take("reason") {
+        Some(Value::String(text)) => Ok(Some(text)),
+        None => Ok(None),
+        // A deny with an unusable reason is a deny without one.
+        Some(_) if decision != Decision::None => Ok(None),
+        Some(_) => Err(unreadable("wrote a \"reason\" that is not a string", text)),
+    }
 }
