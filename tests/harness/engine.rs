@@ -58,6 +58,8 @@ pub struct Engine<'p> {
 pub struct Started {
     sandbox: String,
     containers: BTreeMap<String, String>,
+    /// Seconds that its containers have to end.
+    grace: u64,
 }
 
 impl<'p> Engine<'p> {
@@ -147,7 +149,8 @@ impl<'p> Engine<'p> {
         let told: Value = serde_json::from_slice(&done.stdout).expect("what it prints is JSON");
         let containers = serde_json::from_value(told["containers"].clone()).expect("ids by their names");
         let sandbox = told["sandbox"].as_str().expect("a sandbox has an id").to_owned();
-        let started = Started { sandbox, containers };
+        let grace = told["grace"].as_u64().expect("it counts seconds");
+        let started = Started { sandbox, containers, grace };
         self.started.push(started.clone());
         Ok(started)
     }
@@ -167,7 +170,8 @@ impl<'p> Engine<'p> {
 
     fn end(&self, pod: &Started) -> Finished {
         let containers: Vec<&str> = pod.containers.values().map(String::as_str).collect();
-        self.kubelet(&[&["remove", pod.sandbox.as_str()], &containers[..]].concat(), None)
+        let grace = pod.grace.to_string();
+        self.kubelet(&[&["remove", &grace, &pod.sandbox], &containers[..]].concat(), None)
     }
 
     fn kubelet(&self, words: &[&str], stdin: Option<&Value>) -> Finished {

@@ -1,9 +1,9 @@
 """The part of a kubelet that starts pods: asks a runtime over CRI for the containers of a Pod object, as a kubelet would
 ask. There is one network, the host's. Volumes are host folders and empty ones.
 
-kubelet.py SOCKET run < POD.json      prints the sandbox and the containers by their names
-kubelet.py SOCKET exec ID WORD...     with the output and the status of the command
-kubelet.py SOCKET remove SANDBOX ID...
+kubelet.py SOCKET run < POD.json             prints the sandbox, the containers by their names, and the grace
+kubelet.py SOCKET exec ID WORD...            with the output and the status of the command
+kubelet.py SOCKET remove GRACE SANDBOX ID... each container has GRACE seconds to end
 """
 import json
 import os
@@ -211,9 +211,9 @@ class Starting:
             self.start(container)
 
 
-def remove(runtime, sandbox, containers):
+def remove(runtime, grace, sandbox, containers):
     for container in containers:
-        runtime.StopContainer(container_id=container, timeout=15)
+        runtime.StopContainer(container_id=container, timeout=grace)
     runtime.StopPodSandbox(pod_sandbox_id=sandbox)
     runtime.RemovePodSandbox(pod_sandbox_id=sandbox)
 
@@ -225,16 +225,17 @@ def main(socket, verb, *words):
         try:
             starting.run()
         except BaseException:
-            remove(runtime, starting.sandbox, [])
+            remove(runtime, 0, starting.sandbox, [])
             raise
-        print(json.dumps({"sandbox": starting.sandbox, "containers": starting.containers}))
+        grace = starting.spec.get("terminationGracePeriodSeconds", 30)
+        print(json.dumps({"sandbox": starting.sandbox, "containers": starting.containers, "grace": grace}))
     elif verb == "exec":
         done = runtime.ExecSync(container_id=words[0], cmd=list(words[1:]), timeout=60)
         sys.stdout.buffer.write(done.get(1, b""))
         sys.stderr.buffer.write(done.get(2, b""))
         return done.get(3, 0)
     else:
-        remove(runtime, words[0], words[1:])
+        remove(runtime, int(words[0]), words[1], words[2:])
     return 0
 
 

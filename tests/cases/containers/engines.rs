@@ -14,6 +14,7 @@ fn sleeper(pod: &Pod, profile: &Value) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p1", "namespace": "team-a"},
         "spec": {
+            "terminationGracePeriodSeconds": 0,
             "securityContext": {"seccompProfile": profile},
             "containers": [{
                 "name": "c1", "image": "localhost/busybox:1",

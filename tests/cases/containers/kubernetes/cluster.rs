@@ -58,11 +58,22 @@ fn judged(pod: &Pod, name: &str) -> Value {
     let mut example = documents(EXAMPLE)[1].clone();
     example["metadata"]["name"] = name.into();
     let spec = &mut example["spec"];
+    spec["terminationGracePeriodSeconds"] = 0.into();
     spec["volumes"] = json!([{"name": "tmp", "hostPath": {"path": pod.inside("/tmp")}}]);
     spec["containers"][0]["image"] = "localhost/pause:1".into();
     spec["containers"][0]["command"] = json!(["/bin/sleep", "600"]);
     spec["containers"][0]["volumeMounts"] = json!([{"name": "tmp", "mountPath": "/tmp"}]);
     example
+}
+
+/// Waits until the one container of a DaemonSet's pod is ready, as its own probe says.
+#[track_caller]
+fn ready(engine: &Engine<'_>, set: &Value, started: &Started) {
+    let container = &set["spec"]["containers"][0];
+    let probe = container["readinessProbe"]["exec"]["command"].as_array().expect("it has a probe");
+    let probe: Vec<&str> = probe.iter().map(|word| word.as_str().expect("text")).collect();
+    let name = container["name"].as_str().expect("text");
+    until(name, || engine.exec(started, name, &probe).code == 0);
 }
 
 #[track_caller]
@@ -100,9 +111,10 @@ fn the_manifests_judge_a_pod_follow_their_config_map_and_replace_their_agent() {
     assert!(why.contains("exec.json"), "{why}");
     let holder = pod_of(of_kind(&objects, "DaemonSet", "shellgate-holder"));
     let agent = pod_of(of_kind(&objects, "DaemonSet", "shellgate-agent"));
-    up(&mut engine, &holder);
-    until("the holder", || engine.folder("/run/shellgate/hold.sock").exists());
+    let held = up(&mut engine, &holder);
+    ready(&engine, &holder, &held);
     let first = up(&mut engine, &agent);
+    ready(&engine, &agent, &first);
     until("the agent", || engine.said().contains("ready socket=/run/shellgate/agent.sock seal=ebpf"));
 
     let p1 = up(&mut engine, &judged(&pod, "p1"));
@@ -120,7 +132,8 @@ fn the_manifests_judge_a_pod_follow_their_config_map_and_replace_their_agent() {
     assert!(refused.code != 0 && !pod.inside("/tmp/no").exists(), "{}", refused.stderr());
 
     // A rollout: the next agent starts while this one runs, which then ends.
-    up(&mut engine, &agent);
+    let second = up(&mut engine, &agent);
+    ready(&engine, &agent, &second);
     engine.remove(&first);
     until("the next agent", || engine.said().contains("taken_over=2"));
     for pod in [&p1, &p2] {
