@@ -38,6 +38,7 @@ const DOCKERD: &[&str] = &[
     "--iptables=false",
     "--ip6tables=false",
     "--bridge=none",
+    "--ip-forward=false",
     "--storage-driver=vfs",
 ];
 
