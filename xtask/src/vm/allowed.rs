@@ -52,6 +52,8 @@ const ALLOWED: &[Allowed] = &[
     always("schemas is not installed"),
     always("vim is not installed"),
     always("cc is not installed"),
+    // They stay on the host.
+    always("the sources cannot be read"),
     // Asks PAM.
     always("su is not installed"),
 ];
