@@ -29,6 +29,11 @@ pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
 /// What no set-up can bring: another run, another machine or another container has it.
 const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns", "ebpf", "toolchain", "guest"];
 
+/// Whether this is a guest of `cargo xtask vm`, which may be emulated: what takes a second takes a minute.
+pub fn in_guest() -> bool {
+    std::env::var_os("SHELLGATE_GUEST").is_some()
+}
+
 /// Why it is not to be had here, if it is not.
 pub fn lacks(what: &str) -> Option<String> {
     match what {
@@ -42,7 +47,7 @@ pub fn lacks(what: &str) -> Option<String> {
             let seal = found.map_or(Value::Null, |found| found["seal_ebpf"].clone());
             (seal["ok"] != true).then(|| format!("no eBPF seal here: {}", seal["detail"]))
         }
-        "guest" if std::env::var_os("SHELLGATE_GUEST").is_some() => None,
+        "guest" if in_guest() => None,
         "guest" => Some("changes the whole machine, so only in a guest (cargo xtask vm)".to_owned()),
         "mount_ns" => {
             let unshared = Command::new("unshare").args(["-m", "true"]).env("PATH", PATH).output();
