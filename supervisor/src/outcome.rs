@@ -97,7 +97,7 @@ impl Tracker {
         let Some(admitted) = state.pending.remove(&seq) else { return };
         let pid = admitted.event.pid;
         if matches!(fate, Fate::Ran) {
-            state.root.get_or_insert_with(|| Ancestor { seq, path: admitted.event.path.clone() });
+            state.root.get_or_insert_with(|| Ancestor { seq, path: admitted.event.path.as_str().into() });
         }
         let mut ended = Vec::new();
         // The kernel's point of no return lies before both: the program that ran here is gone. A later exec of
@@ -170,7 +170,7 @@ impl Tracker {
         let starting =
             state.pending.values().filter(|one| one.event.pid == pid).max_by_key(|one| one.event.seq);
         let event = &starting.or_else(|| state.running.get(&pid))?.event;
-        let own = Ancestor { seq: event.seq, path: event.path.clone() };
+        let own = Ancestor { seq: event.seq, path: event.path.as_str().into() };
         Some(std::iter::once(own).chain(event.ancestry.iter().cloned()).collect())
     }
 

@@ -7,7 +7,7 @@ pub mod ptrace;
 pub mod shared;
 
 use std::fmt;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use crate::notify::Target;
 
@@ -58,20 +58,6 @@ pub struct Identity {
     pub ctime_nsec: i64,
 }
 
-impl Identity {
-    /// As fstat(2) reports it.
-    pub fn of(file: BorrowedFd<'_>) -> Result<Self, SealError> {
-        let stat = nix::sys::stat::fstat(file.as_fd())
-            .map_err(|errno| SealError(format!("cannot stat the program file: {errno}")))?;
-        Ok(Self {
-            dev: stat.st_dev,
-            ino: stat.st_ino,
-            ctime_sec: stat.st_ctime,
-            ctime_nsec: stat.st_ctime_nsec,
-        })
-    }
-}
-
 /// What became of an exec that was let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
@@ -111,11 +97,11 @@ pub trait Seal: Send + Sync {
         Ok(())
     }
 
-    /// Identity of an open file in the terms in which this backend will compare it. Every `exe` of an
-    /// [`Expectation`] must come from here: on overlay and btrfs, what stat(2) reports is not what the kernel's
-    /// inode holds.
-    fn identify(&self, file: BorrowedFd<'_>) -> Result<Identity, SealError> {
-        Identity::of(file)
+    /// Identity of an open file, for which stat(2) reported `stat`, in the terms in which this backend will compare
+    /// it. Every `exe` of an [`Expectation`] must come from here: on overlay and btrfs, what stat(2) reports is not
+    /// what the kernel's inode holds.
+    fn identify(&self, _file: BorrowedFd<'_>, stat: Identity) -> Result<Identity, SealError> {
+        Ok(stat)
     }
 
     /// Puts the expectation in place. Called before the reply, on the thread that will call

@@ -26,6 +26,7 @@ use crate::capture::memory;
 use crate::config::{Config, OnFailure};
 use crate::control;
 use crate::control::approvals::Approvals;
+use crate::enrich::environment::Environments;
 use crate::hooks::Refusal;
 use crate::hooks::gate::Gate;
 use crate::hooks::lifecycle::Lifecycle;
@@ -139,7 +140,7 @@ struct Session {
     /// Held for reading from a judgement's end to its reply; for writing when the session ends.
     open: RwLock<()>,
     last_seq: AtomicU64,
-    env: crate::config::EventEnv,
+    environments: Environments,
     trace_on_failure: OnFailure,
     /// Its processes were not all there when the session began: each is taken in when it first executes.
     adopts: bool,

@@ -123,18 +123,12 @@ impl Seal for EbpfSeal {
         self.members.adopt(pid, waits, &|| self.enroll(pid))
     }
 
-    fn identify(&self, file: BorrowedFd<'_>) -> Result<Identity, SealError> {
+    fn identify(&self, file: BorrowedFd<'_>, stat: Identity) -> Result<Identity, SealError> {
         // Most files are on a system whose stat(2) is the inode; asking the kernel costs two calls.
         if files::file_system_type(file).is_ok_and(|kind| PLAIN.contains(&kind)) {
-            return Identity::of(file);
+            return Ok(stat);
         }
-        let file = self.shared.identify(file)?;
-        Ok(Identity {
-            dev: user_dev(file.dev),
-            ino: file.ino,
-            ctime_sec: file.ctime_sec as i64,
-            ctime_nsec: file.ctime_nsec as i64,
-        })
+        Ok(identity(&self.shared.identify(file)?))
     }
 
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError> {
@@ -162,6 +156,15 @@ impl Seal for EbpfSeal {
         let reader = reader::spawn(Arc::clone(&self.shared), ring, Arc::clone(&self.stop))?;
         *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
         Ok(())
+    }
+}
+
+fn identity(file: &FileId) -> Identity {
+    Identity {
+        dev: user_dev(file.dev),
+        ino: file.ino,
+        ctime_sec: file.ctime_sec as i64,
+        ctime_nsec: file.ctime_nsec as i64,
     }
 }
 

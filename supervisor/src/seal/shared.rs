@@ -80,8 +80,8 @@ impl Seal for Part {
         self.shared.seal.adopt(pid, waits)
     }
 
-    fn identify(&self, file: BorrowedFd<'_>) -> Result<Identity, SealError> {
-        self.shared.seal.identify(file)
+    fn identify(&self, file: BorrowedFd<'_>, stat: Identity) -> Result<Identity, SealError> {
+        self.shared.seal.identify(file, stat)
     }
 
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError> {

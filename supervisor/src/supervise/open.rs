@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::{Counts, Ledger, OBSERVER_GRACE, Session, lifecycle, memo};
 use crate::config::{Config, OnFailure};
+use crate::enrich::environment::Environments;
 use crate::hooks::gate::Gate;
 use crate::observe::Observers;
 use crate::outcome::handles::Handles;
@@ -102,7 +103,7 @@ pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
         memo: memo::Memo::default(),
         open: RwLock::default(),
         last_seq: AtomicU64::new(0),
-        env: config.event_env,
+        environments: Environments::new(config.event_env),
         trace_on_failure: config.trace.on_failure,
         adopts: opening.adopts,
     }))

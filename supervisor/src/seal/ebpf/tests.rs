@@ -179,6 +179,11 @@ impl Bench {
         waiting
     }
 
+    /// As the kernel has it, whatever stat(2) says.
+    fn identity(&self, file: &File) -> Identity {
+        identity(&self.seal.shared.identify(file.as_fd()).unwrap())
+    }
+
     fn expectation(
         &self,
         of: &Waiting,
@@ -194,7 +199,7 @@ impl Bench {
             call: seq,
             argv: flat(argv),
             envp: flat(envp),
-            exe: self.seal.identify(File::open(path).unwrap().as_fd()).unwrap(),
+            exe: self.identity(&File::open(path).unwrap()),
         }
     }
 
