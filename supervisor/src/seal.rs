@@ -84,6 +84,9 @@ pub enum KernelRecord {
     Lost { count: u64 },
 }
 
+/// Who hears of kernel records.
+pub type Sink = Box<dyn Fn(&[KernelRecord]) + Send>;
+
 /// A way to seal. Chosen once per session by really trying.
 pub trait Seal: Send + Sync {
     fn level(&self) -> Level;
@@ -113,8 +116,9 @@ pub trait Seal: Send + Sync {
     /// says nothing about that.
     fn caller_returned(&self, _target: Target, _call: u64) {}
 
-    /// Where kernel records arrive, if this backend has any. Called once, before the first exec.
-    fn records(&self, sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError>;
+    /// Where kernel records arrive, if this backend has any, as many at once as there are. Called once, before the
+    /// first exec.
+    fn records(&self, sink: Sink) -> Result<(), SealError>;
 }
 
 /// A sealed exec whose caller still waits. Dropping it withdraws the seal.

@@ -147,7 +147,9 @@ mod tests {
         std::fs::write(root.join("a/x"), "").unwrap();
         std::os::unix::fs::symlink("a/b", root.join("link")).unwrap();
         let root = root.as_os_str().as_bytes();
-        for path in ["/a/x", "//a//x", "/a/./x", "/a/b/../x", "/link/../x", "/../../../../../../../../..ROOT/a/x"] {
+        for path in
+            ["/a/x", "//a//x", "/a/./x", "/a/b/../x", "/link/../x", "/../../../../../../../../..ROOT/a/x"]
+        {
             let path = path.as_bytes();
             let path = match path.strip_suffix(b"ROOT/a/x") {
                 Some(up) => [root, up, root, b"/a/x"].concat(),

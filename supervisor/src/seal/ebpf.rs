@@ -14,7 +14,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use shellgate_common::mac::{self, Key};
 use shellgate_common::seal::{FileId, kernel_dev, user_dev};
 
-use super::{Armed, Expectation, Fate, Identity, KernelRecord, Level, Seal, SealError};
+use super::{Armed, Expectation, Fate, Identity, KernelRecord, Level, Seal, SealError, Sink};
 use crate::notify::Target;
 use crate::sys::bpf::{self, Map};
 use crate::sys::files;
@@ -47,9 +47,6 @@ pub struct EbpfSeal {
     /// The attachments: the programs run as long as these are open.
     _links: Vec<OwnedFd>,
 }
-
-/// Who hears of kernel records.
-type Sink = Box<dyn Fn(KernelRecord) + Send>;
 
 /// What handler threads and the reader both use.
 struct Shared {
@@ -149,7 +146,7 @@ impl Seal for EbpfSeal {
         self.shared.caller_returned(target, call);
     }
 
-    fn records(&self, sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError> {
+    fn records(&self, sink: Sink) -> Result<(), SealError> {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner).take();
         let ring = ring.ok_or_else(|| SealError("kernel records are read already".into()))?;
         *self.shared.sink.lock().unwrap_or_else(PoisonError::into_inner) = Some(sink);
@@ -195,10 +192,10 @@ impl Shared {
         answer.map(|bytes| FileId::from_bytes(&bytes)).ok_or_else(|| failed("no answer".into()))
     }
 
-    /// Hands a record to whoever listens.
-    fn report(&self, record: KernelRecord) {
+    /// Hands records to whoever listens.
+    fn report(&self, records: &[KernelRecord]) {
         if let Some(sink) = self.sink.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            sink(record);
+            sink(records);
         }
     }
 }

@@ -114,7 +114,10 @@ impl Redactor {
             return Arc::clone(masked);
         }
         let mut masked = Arc::clone(env);
-        if env.iter().any(|(name, value)| environment::hides(name, value) || self.enabled && self.suspicious(value)) {
+        if env
+            .iter()
+            .any(|(name, value)| environment::hides(name, value) || self.enabled && self.suspicious(value))
+        {
             for (name, value) in Arc::make_mut(&mut masked) {
                 environment::mask(name, value);
                 self.mask(value);

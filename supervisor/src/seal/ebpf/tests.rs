@@ -119,8 +119,10 @@ fn bench_with_room(room: Option<u32>) -> Option<Bench> {
     }
     let seal = EbpfSeal::with_room(room).unwrap();
     let (sender, records) = channel();
-    seal.records(Box::new(move |record| {
-        let _ = sender.send(record);
+    seal.records(Box::new(move |records| {
+        for record in records {
+            let _ = sender.send(*record);
+        }
     }))
     .unwrap();
     Some(Bench { seal, records, dir: tempfile::tempdir().unwrap() })

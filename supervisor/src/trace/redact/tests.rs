@@ -223,7 +223,8 @@ fn no_part_of_an_event_keeps_the_secret() {
     Arc::make_mut(&mut given.env).insert("MY_TOKEN".to_owned(), "T1SECRET".to_owned());
     Arc::make_mut(&mut given.env).insert("HOME".to_owned(), "/T1SECRET".to_owned());
     Arc::make_mut(&mut given.env).insert("GIT_SSH_COMMAND".to_owned(), "sshpass -p T1SECRET ssh".to_owned());
-    Arc::make_mut(&mut given.env).insert("NODE_OPTIONS".to_owned(), "--require x --token=T1SECRET".to_owned());
+    Arc::make_mut(&mut given.env)
+        .insert("NODE_OPTIONS".to_owned(), "--require x --token=T1SECRET".to_owned());
     let before = given.clone();
     let stored = Redactor::default().event(&given).into_owned();
     let json = serde_json::to_string(&stored).unwrap();
