@@ -264,3 +264,33 @@ fn outcome_of(exit: Exit) -> Outcome {
         ..blank(kind)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_that_come_together_are_taken_in_their_order_and_told_together() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let theirs = Arc::clone(&told);
+        let tracker = Tracker::new(Box::new(move |ended| {
+            let ended = ended.iter().map(|one| (one.event.seq, one.outcome.kind, one.outcome.code));
+            theirs.lock().expect("nobody panics with it").push(ended.collect::<Vec<_>>());
+        }));
+        for (seq, pid) in [(1, 10), (2, 10), (3, 11)] {
+            tracker.admit(Arc::new(Event { seq, pid, ..Event::blank() }), None);
+        }
+        let exit = Exit { status: 7 << 8, user_us: None, system_us: None, max_rss_kib: None };
+        tracker.hear(&[
+            Report::Fate { seq: 1, fate: Fate::Ran },
+            Report::Fate { seq: 2, fate: Fate::Ran },
+            // Outruns the exec that it ends.
+            Report::Exited { pid: 11, exit },
+            Report::Exited { pid: 10, exit },
+            Report::Fate { seq: 3, fate: Fate::Ran },
+        ]);
+        let exited = (OutcomeKind::Exited, Some(7));
+        let expected = [(1, OutcomeKind::Replaced, None), (2, exited.0, exited.1), (3, exited.0, exited.1)];
+        assert_eq!(*told.lock().expect("as above"), [expected.to_vec()]);
+    }
+}

@@ -81,6 +81,9 @@ impl Trace {
 
     /// Several records, with one write.
     pub fn write_all(&self, records: &[Record]) -> Result<(), TraceError> {
+        if records.is_empty() {
+            return Ok(());
+        }
         let mut lines = Vec::new();
         let encoded = records.iter().try_for_each(|record| {
             encode(&Line::new(record, self.stamp(record), &self.redactor), &mut lines)
