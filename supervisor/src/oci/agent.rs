@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -19,22 +20,25 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::SockType;
 
 use super::holder::{self, Holder};
-use super::policy::Policies;
+use super::policy::{self, News, Policies, Standing};
 use super::receive;
 use super::span::Span;
 use super::state::ProcessState;
+use crate::metrics::{self, Metrics};
 use crate::notify::{Listener, pool};
 use crate::seal::shared::Shared;
 use crate::seal::{self, Level};
 use crate::supervise;
 use crate::supervise::container::{Contained, Setup};
 use crate::sys::process;
-use crate::trace::{Container, Redactor, Trace, sessions};
+use crate::trace::{Container, Trace, sessions};
 
 /// Memory and descriptors of processes of other users: without it only root's can be judged.
 const CAP_SYS_PTRACE: u32 = 19;
 /// How long calls that are being judged may take when the agent is told to end.
 const PARTING: Duration = Duration::from_secs(10);
+/// How often policies are looked at, in milliseconds; a change that two looks have found holds.
+const LOOK: u16 = 500;
 /// After an accept that failed: most likely out of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -47,6 +51,8 @@ pub struct Plan {
     pub peers: Vec<u32>,
     /// The folder of session folders, if not the user's own.
     pub sessions: Option<PathBuf>,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
     pub seal: Option<Level>,
     pub require_seal: Option<Level>,
     pub verbose: bool,
@@ -75,6 +81,7 @@ type Key = (String, Option<String>);
 struct Agent {
     plan: Plan,
     seal: Arc<Shared>,
+    metrics: Arc<Metrics>,
     holder: Option<Holder>,
     /// Readable when nothing more is to be received.
     stop: Arc<EventFd>,
@@ -89,6 +96,8 @@ struct Agent {
 struct Living {
     session: Option<Contained>,
     listeners: usize,
+    /// What its policy has come to, as far as the session knows.
+    standing: Standing,
 }
 
 /// Runs until it is told to end (SIGTERM, SIGINT).
@@ -126,9 +135,16 @@ pub fn run(plan: Plan) -> Result<(), AgentError> {
         None => Vec::new(),
     };
     let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map_err(system("make an eventfd"))?;
+    let metrics = Arc::new(Metrics::default());
+    if let Some(address) = plan.metrics {
+        let at = metrics::serve(address, Arc::clone(&metrics));
+        let at = at.map_err(system(format!("serve metrics on {address}")))?;
+        tracing::info!(%at, "metrics");
+    }
     let agent = Arc::new(Agent {
         plan,
         seal,
+        metrics,
         holder,
         stop: Arc::new(stop),
         containers: Mutex::default(),
@@ -138,9 +154,14 @@ pub fn run(plan: Plan) -> Result<(), AgentError> {
     tracing::info!(
         socket = %agent.plan.socket.display(), seal = %agent.seal.level(), taken_over = held.len(), "ready"
     );
+    let watching = Arc::clone(&agent);
+    let watch = thread::Builder::new().name("policies".into());
+    watch.spawn(move || watching.keep_up()).map_err(system("start a thread"))?;
     for held in held {
-        let span = Span::left(held.span);
-        agent.spawn(move |agent| agent.supervise(&held.state, held.listener, span, true));
+        agent.spawn(move |agent| match Span::left(held.span) {
+            Ok(span) => agent.supervise(&held.state, held.listener, span, true),
+            Err(error) => tracing::error!(%error, "a container is refused: no memory file"),
+        });
     }
     accept(&agent, &UnixListener::from(socket), &signals)?;
     agent.part();
@@ -245,7 +266,7 @@ impl Agent {
         {
             tracing::error!(container = %state.state.id, %error, "the holder does not keep its listener: it ends with us");
         }
-        let listener = Arc::new(listener.relieved(Arc::clone(&self.stop), move |id| span.note(id)));
+        let listener = Arc::new(listener.relieved(Arc::clone(&self.stop), span));
         let key = (state.state.id.clone(), policy);
         let place = Arc::clone(lock(&self.containers).entry(key.clone()).or_default());
         let served = self.join(&place, state, key.1.as_deref(), &listener, taken_over);
@@ -271,7 +292,9 @@ impl Agent {
         let mut living = lock(place);
         living.listeners += 1;
         if living.session.is_none() {
-            living.session = Some(self.open(state, policy, taken_over)?);
+            let (session, version) = self.open(state, policy, taken_over)?;
+            living.session = Some(session);
+            living.standing = Standing { version, ..Standing::default() };
         }
         let session = living.session.as_ref().ok_or("the session was not opened")?;
         session.serve(listener)
@@ -301,10 +324,9 @@ impl Agent {
         state: &ProcessState,
         policy: Option<&str>,
         taken_over: bool,
-    ) -> Result<Contained, String> {
-        let (config, mut warnings) = self.plan.policies.load(policy).map_err(|error| error.to_string())?;
-        let redactor = Redactor::new(config.trace.redact, &config.trace.redact_patterns)
-            .map_err(|error| error.to_string())?;
+    ) -> Result<(Contained, u64), String> {
+        let (config, version, mut warnings) =
+            self.plan.policies.load(policy).map_err(|error| error.to_string())?;
         let dir = match &self.plan.sessions {
             Some(folder) => sessions::create_among(folder),
             None => sessions::create(None),
@@ -324,21 +346,77 @@ impl Agent {
             annotations: state.state.annotations.clone(),
         };
         tracing::info!(container = %container.id, session = %dir.id, config = %config.source, "begins");
-        Contained::open(Setup {
-            trace: trace.with_redactor(redactor.clone()),
+        let session = Contained::open(Setup {
+            trace,
             config,
             dir,
-            redactor,
             seal: self.seal.part(),
+            metrics: Some(Arc::clone(&self.metrics)),
             container,
             warnings,
             verbose: self.plan.verbose,
-        })
+        })?;
+        Ok((session, version))
+    }
+
+    /// Follows what becomes of the policies, until we are told to end.
+    fn keep_up(&self) {
+        while !self.told_within(LOOK) {
+            for news in self.plan.policies.look() {
+                match news {
+                    News::Good { file, digest } => {
+                        tracing::info!(policy = %file.display(), digest, "the policy holds from now on");
+                        self.metrics.in_force(&file.display().to_string(), &digest);
+                        self.metrics.reloaded(true);
+                    }
+                    News::Bad { file, error } => {
+                        tracing::error!(policy = %file.display(), "{}", policy::unusable(&error));
+                        self.metrics.reloaded(false);
+                    }
+                }
+            }
+            let living: Vec<_> = lock(&self.containers)
+                .iter()
+                .map(|((id, policy), place)| (id.clone(), policy.clone(), Arc::clone(place)))
+                .collect();
+            for (id, policy, place) in living {
+                // One that is just being opened is told the next time.
+                if let Ok(mut living) = place.try_lock()
+                    && let Err(error) = self.tell(&mut living, policy.as_deref())
+                {
+                    tracing::error!(container = %id, "it keeps the policy that it has: {error}");
+                }
+            }
+        }
+    }
+
+    /// Tells a session what has become of its policy.
+    fn tell(&self, living: &mut Living, policy: Option<&str>) -> Result<(), String> {
+        let Living { session: Some(session), standing: known, .. } = living else { return Ok(()) };
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let standing = self.plan.policies.standing(policy).map_err(|error| text(&error))?;
+        let before = std::mem::replace(known, standing.clone());
+        if standing.version != before.version {
+            let staged = self.plan.policies.load(policy).map_err(|error| text(&error));
+            // Staged for this session alone, which can fail where it did not for the look.
+            staged.and_then(|(config, ..)| session.exchange(&config)).inspect_err(|error| {
+                session.reject(policy.unwrap_or("-c"), error);
+                self.metrics.reloaded(false);
+            })?;
+        }
+        if let Some(error) = standing.bad.filter(|_| standing.rejections != before.rejections) {
+            session.reject(policy.unwrap_or("-c"), &error);
+        }
+        Ok(())
     }
 
     fn is_told(&self) -> bool {
+        self.told_within(0)
+    }
+
+    fn told_within(&self, milliseconds: u16) -> bool {
         let mut told = [PollFd::new(self.stop.as_fd(), PollFlags::POLLIN)];
-        poll(&mut told, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+        poll(&mut told, PollTimeout::from(milliseconds)).is_ok_and(|ready| ready > 0)
     }
 
     /// Receives nothing more, answers what is being judged, and leaves the rest to a successor.

@@ -7,18 +7,19 @@ use std::time::Duration;
 use super::open::{self, Opening};
 use super::{OUTCOME_GRACE, Session, serve};
 use crate::config::Config;
+use crate::metrics::Metrics;
 use crate::notify::{Listener, pool};
 use crate::seal::Seal;
 use crate::trace::sessions::SessionDir;
-use crate::trace::{Container, Redactor, Trace};
+use crate::trace::{Container, Record, Trace};
 
 /// What a container's session is opened with.
 pub struct Setup {
     pub config: Config,
     pub dir: SessionDir,
     pub trace: Trace,
-    pub redactor: Redactor,
     pub seal: Box<dyn Seal>,
+    pub metrics: Option<Arc<Metrics>>,
     pub container: Container,
     pub warnings: Vec<String>,
     pub verbose: bool,
@@ -37,8 +38,8 @@ impl Contained {
             config: setup.config,
             dir: setup.dir,
             trace: setup.trace,
-            redactor: setup.redactor,
             seal: setup.seal,
+            metrics: setup.metrics,
             // The runtime chose the filter's flags and tells nobody.
             wait_killable: false,
             adopts: true,
@@ -59,6 +60,18 @@ impl Contained {
 
     pub fn id(&self) -> &str {
         &self.session.id
+    }
+
+    /// Puts another configuration in force, atomically: each call is judged by the old one or by this one.
+    pub fn exchange(&self, config: &Config) -> Result<(), String> {
+        self.session.exchange(config)
+    }
+
+    /// Notes that a configuration was changed and is not used.
+    pub fn reject(&self, config: &str, error: &str) {
+        self.session
+            .ledger
+            .note(&Record::ConfigRejected { config: config.to_owned(), error: error.to_owned() });
     }
 
     /// Starts to answer what comes from a listener.

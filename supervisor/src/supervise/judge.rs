@@ -8,6 +8,7 @@ use std::time::Duration;
 use procfs::process::{ProcState, Process};
 
 use super::memo::Claim;
+use super::policy::Policy;
 use super::{Session, refusal};
 use crate::capture::{self, Attempt, CaptureError, Captured};
 use crate::enrich::describe::{self, Context};
@@ -54,14 +55,14 @@ impl Session {
             defect: Some(Defect::Capture),
             detail: Some(error.to_string()),
         };
-        self.refuse(notification, target, event, refusal, Vec::new(), error.errno());
+        self.refuse(notification, target, &self.policy(), event, refusal, Vec::new(), error.errno());
     }
 
     fn judge(&self, notification: Notification, attempt: &Attempt) {
         if !notification.is_live() {
             return;
         }
-        let claim = self.memo.claim(attempt);
+        let (claim, policy) = self.memo.claim(attempt, || self.policy());
         let (slot, (event, judgement)) = match claim {
             // A signal interrupted the wait and the same call came again: it has been judged, or is being.
             Claim::Theirs(slot) => {
@@ -75,8 +76,8 @@ impl Session {
                 if let Some(seq) = abandoned {
                     self.tracker.fate(seq, Fate::Gone);
                 }
-                let event = Arc::new(self.describe(attempt));
-                let judgement = self.gate.judge(&event, &|| is_wanted(&notification, attempt.target));
+                let event = Arc::new(self.describe(attempt, &policy));
+                let judgement = policy.gate.judge(&event, &|| is_wanted(&notification, attempt.target));
                 slot.fill((Arc::clone(&event), judgement.clone()));
                 (slot, (event, judgement))
             }
@@ -86,7 +87,7 @@ impl Session {
             if !exists(attempt.target) {
                 self.memo.forget(attempt.target, &slot);
                 if slot.record() {
-                    self.caller_gone(event, judgement);
+                    self.caller_gone(&policy, event, judgement);
                 } else if !slot.is_answered() {
                     self.tracker.fate(event.seq, Fate::Gone);
                 }
@@ -97,8 +98,9 @@ impl Session {
         match verdict {
             Verdict::Refused(refusal) => {
                 if slot.record() {
-                    self.record_refusal(attempt.target, event, refusal, answers);
+                    self.record_refusal(attempt.target, &policy, event, refusal, answers);
                 }
+                self.ledger.decided(notification.age());
                 // A signal may have come first; the same call, made again, is still this one.
                 if slot.reply(|| notification.fail(libc::EPERM)) == Sent::Delivered || !exists(attempt.target)
                 {
@@ -106,7 +108,7 @@ impl Session {
                 }
             }
             Verdict::None => {
-                if self.release(notification, attempt, event, answers, &slot, open) {
+                if self.release(notification, attempt, &policy, event, answers, &slot, open) {
                     self.memo.forget(attempt.target, &slot);
                 }
             }
@@ -117,28 +119,37 @@ impl Session {
         &self,
         notification: Notification,
         target: Target,
+        policy: &Policy,
         event: Arc<Event>,
         refusal: Refusal,
         answers: Vec<Answer>,
         errno: i32,
     ) {
-        self.record_refusal(target, event, refusal, answers);
+        self.record_refusal(target, policy, event, refusal, answers);
+        self.ledger.decided(notification.age());
         let _ = notification.fail(errno);
     }
 
     /// In the trace and on the caller's stderr.
-    fn record_refusal(&self, target: Target, event: Arc<Event>, refusal: Refusal, answers: Vec<Answer>) {
+    fn record_refusal(
+        &self,
+        target: Target,
+        policy: &Policy,
+        event: Arc<Event>,
+        refusal: Refusal,
+        answers: Vec<Answer>,
+    ) {
         self.count_refusal(&refusal);
         let sentence = refusal::sentence(&event.path, &refusal);
-        self.tell_refused(&event, &refusal);
-        let record = denied(event, refusal, answers);
+        tell_refused(policy, &event, &refusal);
+        let record = denied(policy, event, refusal, answers);
         // Recorded first, like an admitted call; a refusal holds whether or not it could be.
         self.ledger.note(&record);
         refusal::tell(target, &sentence);
     }
 
     /// The caller was killed while its call was judged. It ran nothing, and the trace says what was decided.
-    pub(super) fn caller_gone(&self, event: Arc<Event>, judgement: Judgement) {
+    pub(super) fn caller_gone(&self, policy: &Policy, event: Arc<Event>, judgement: Judgement) {
         match judgement.verdict {
             Verdict::Refused(mut refusal) => {
                 if refusal.defect.is_some() {
@@ -146,23 +157,20 @@ impl Session {
                     refusal.reason = "the caller ended while its call was judged".into();
                 }
                 self.count_refusal(&refusal);
-                self.tell_refused(&event, &refusal);
-                self.ledger.note(&denied(event, refusal, judgement.answers));
+                tell_refused(policy, &event, &refusal);
+                self.ledger.note(&denied(policy, event, refusal, judgement.answers));
             }
             Verdict::None => {
                 let seq = event.seq;
                 self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
-                self.ledger.note(&Record::Shell { event: event.clone(), answers: judgement.answers });
+                self.ledger.note(&Record::Shell {
+                    event: event.clone(),
+                    answers: judgement.answers,
+                    config_digest: Arc::clone(&policy.digest),
+                });
                 self.tracker.admit(event, None);
                 self.tracker.fate(seq, Fate::Gone);
             }
-        }
-    }
-
-    fn tell_refused(&self, event: &Event, refusal: &Refusal) {
-        if self.observers.watch_refusals(Binding::OnShell) {
-            let shown = Arc::new(self.ledger.redactor.event(event).into_owned());
-            self.observers.tell_refused_exec(&shown, &Arc::new(self.ledger.shown(refusal)));
         }
     }
 
@@ -173,13 +181,16 @@ impl Session {
         if refusal.defect.is_some() {
             counts.faults.fetch_add(1, Ordering::Relaxed);
         }
+        if let Some(metrics) = &self.ledger.metrics {
+            metrics.refused(refusal);
+        }
     }
 
-    fn describe(&self, attempt: &Attempt) -> Event {
+    fn describe(&self, attempt: &Attempt, policy: &Policy) -> Event {
         let ancestry = self.ancestry(attempt.target.pid, attempt.process.ppid);
         describe::describe(
             attempt,
-            Context { session_id: &self.id, seq: self.next_seq(), ancestry, env: self.env },
+            Context { session_id: &self.id, seq: self.next_seq(), ancestry, env: policy.env },
         )
     }
 
@@ -207,9 +218,17 @@ impl Session {
     }
 }
 
-fn denied(event: Arc<Event>, refusal: Refusal, answers: Vec<Answer>) -> Record {
+fn denied(policy: &Policy, event: Arc<Event>, refusal: Refusal, answers: Vec<Answer>) -> Record {
     let Refusal { hook, reason, defect, detail } = refusal;
-    Record::CallDenied { event, hook, reason, defect, detail, answers }
+    let config_digest = Arc::clone(&policy.digest);
+    Record::CallDenied { event, hook, reason, defect, detail, answers, config_digest }
+}
+
+fn tell_refused(policy: &Policy, event: &Event, refusal: &Refusal) {
+    if policy.observers.watch_refusals(Binding::OnShell) {
+        let shown = Arc::new(policy.redactor.event(event).into_owned());
+        policy.observers.tell_refused_exec(&shown, &Arc::new(policy.shown(refusal)));
+    }
 }
 
 /// Whether a hook's answer is still of use: for this notification, or for the one that repeats it after a

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use super::Session;
 use super::judge::exists;
 use super::memo::Slot;
+use super::policy::Policy;
 use crate::capture::Attempt;
 use crate::capture::program::Format;
 use crate::config::OnFailure;
@@ -43,6 +44,7 @@ impl Session {
         &self,
         notification: Notification,
         attempt: &Attempt,
+        policy: &Policy,
         event: Arc<Event>,
         answers: Vec<Answer>,
         slot: &Slot,
@@ -59,21 +61,22 @@ impl Session {
         let sealed = match sealed {
             Ok(sealed) => sealed,
             Err(refusal) => {
-                return self.unsealed(notification, attempt, event, answers, (slot, first), refusal);
+                return self.unsealed(notification, attempt, policy, event, answers, (slot, first), refusal);
             }
         };
-        if first && let Err(error) = self.admit(&event, &answers, attempt) {
+        if first && let Err(error) = self.admit(policy, &event, &answers, attempt) {
             let refusal = Refusal {
                 hook: "trace".into(),
                 reason: "the trace cannot be written, and what is not recorded does not run".into(),
                 defect: Some(Defect::Trace),
                 detail: Some(error),
             };
-            self.refuse(notification, target, event, refusal, answers, libc::EPERM);
+            self.refuse(notification, target, policy, event, refusal, answers, libc::EPERM);
             // Letting go waits for the caller, which waits for the reply.
             drop(sealed);
             return true;
         }
+        self.ledger.decided(notification.age());
         let sent = slot.reply(|| notification.proceed());
         drop(open);
         match sent {
@@ -143,10 +146,20 @@ impl Session {
     }
 
     /// On disk first: what the kernel reports about the exec from now on comes after its record.
-    fn admit(&self, event: &Arc<Event>, answers: &[Answer], attempt: &Attempt) -> Result<(), String> {
-        if let Err(error) =
-            self.ledger.trace.write(&Record::Shell { event: Arc::clone(event), answers: answers.to_vec() })
-            && self.trace_on_failure == OnFailure::Refuse
+    fn admit(
+        &self,
+        policy: &Policy,
+        event: &Arc<Event>,
+        answers: &[Answer],
+        attempt: &Attempt,
+    ) -> Result<(), String> {
+        let record = Record::Shell {
+            event: Arc::clone(event),
+            answers: answers.to_vec(),
+            config_digest: Arc::clone(&policy.digest),
+        };
+        if let Err(error) = self.ledger.trace.write(&record)
+            && policy.trace_on_failure == OnFailure::Refuse
         {
             return Err(error.to_string());
         }
@@ -154,6 +167,9 @@ impl Session {
         self.tracker.admit(Arc::clone(event), likely_errno);
         self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
         self.ledger.counts.allowed.fetch_add(1, Ordering::Relaxed);
+        if let Some(metrics) = &self.ledger.metrics {
+            metrics.allowed();
+        }
         Ok(())
     }
 
@@ -161,6 +177,7 @@ impl Session {
         &self,
         notification: Notification,
         attempt: &Attempt,
+        policy: &Policy,
         event: Arc<Event>,
         answers: Vec<Answer>,
         (slot, first): (&Slot, bool),
@@ -179,9 +196,9 @@ impl Session {
             };
         }
         if !notification.is_live() && !exists(target) {
-            self.caller_gone(event, Judgement { verdict: Verdict::None, answers });
+            self.caller_gone(policy, event, Judgement { verdict: Verdict::None, answers });
         } else {
-            self.refuse(notification, target, event, refusal, answers, libc::EPERM);
+            self.refuse(notification, target, policy, event, refusal, answers, libc::EPERM);
         }
         true
     }

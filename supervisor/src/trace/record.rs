@@ -25,6 +25,8 @@ pub enum Line<'a> {
     Ask(Asked),
     HookFault(HookFault),
     Gap(Gap),
+    ConfigChanged(ConfigChanged),
+    ConfigRejected(ConfigRejected),
     SessionEnd(SessionEnd),
 }
 
@@ -59,6 +61,10 @@ pub struct Shell<'a> {
     pub seq: u64,
     pub time: String,
     pub session_id: String,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub event: Cow<'a, Event>,
     pub answers: Vec<AnswerLine>,
 }
@@ -69,6 +75,10 @@ pub struct Ended {
     pub seq: u64,
     pub time: String,
     pub session_id: Option<String>,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub outcome: Outcome,
 }
 
@@ -78,6 +88,10 @@ pub struct CallDenied<'a> {
     pub seq: u64,
     pub time: String,
     pub session_id: String,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     /// The hook that refused, or the stage where none did.
     pub hook: String,
     pub reason: String,
@@ -104,6 +118,10 @@ pub struct ToolCall<'a> {
     pub seq: u64,
     pub time: String,
     pub session_id: String,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     /// With the input that the tool gets.
     pub event: Cow<'a, LifecycleEvent>,
     /// What the runtime wanted to pass, where a hook has rewritten it.
@@ -118,6 +136,10 @@ pub struct Lifecycle<'a> {
     pub seq: u64,
     pub time: String,
     pub session_id: String,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub event: Cow<'a, LifecycleEvent>,
     pub commits: Vec<Commit>,
 }
@@ -128,6 +150,10 @@ pub struct Asked {
     pub seq: u64,
     pub time: String,
     pub session_id: Option<String>,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub hook: String,
     pub question: String,
     /// `allowed`, `remembered` (allowed, and so are equal calls from now on), `waived` (an equal call had been
@@ -148,6 +174,10 @@ pub struct HookFault {
     pub seq: u64,
     pub time: String,
     pub session_id: Option<String>,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub hook: String,
     pub detail: String,
 }
@@ -159,9 +189,45 @@ pub struct Gap {
     pub seq: u64,
     pub time: String,
     pub session_id: Option<String>,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     /// How many records are missing.
     pub lost: u64,
     pub what: String,
+}
+
+/// Another configuration is in force from here on. A call that was being judged is still judged by the one before, and its
+/// record says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfigChanged {
+    /// The last exec known.
+    pub seq: u64,
+    pub time: String,
+    pub session_id: Option<String>,
+    /// The configuration file.
+    pub config: String,
+    /// SHA-256 of its text, in hex.
+    pub config_digest: String,
+    pub policy_hooks: Vec<String>,
+    pub observer_hooks: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// The configuration file was changed and cannot be used; what was in force stays in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfigRejected {
+    /// The last exec known.
+    pub seq: u64,
+    pub time: String,
+    pub session_id: Option<String>,
+    /// What stays in force, as in every record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
+    /// The configuration file.
+    pub config: String,
+    pub error: String,
 }
 
 /// Last record of a session.
@@ -170,6 +236,10 @@ pub struct SessionEnd {
     pub seq: u64,
     pub time: String,
     pub session_id: Option<String>,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub totals: Totals,
 }
 
@@ -193,12 +263,13 @@ pub(super) struct Stamp {
     pub(super) seq: u64,
     pub(super) time: String,
     pub(super) session_id: Option<String>,
+    pub(super) config_digest: Option<String>,
 }
 
 impl<'a> Line<'a> {
     /// The stored form of a record: stamped, and masked.
     pub(super) fn new(record: &'a Record, stamp: Stamp, redactor: &Redactor) -> Self {
-        let Stamp { seq, time, session_id } = stamp;
+        let Stamp { seq, time, session_id, config_digest } = stamp;
         let text = |text: &str| redactor.text(text).into_owned();
         match record {
             Record::SessionStart {
@@ -233,18 +304,40 @@ impl<'a> Line<'a> {
                     ..container
                 }),
             }),
-            Record::Shell { event, answers } => Self::Shell(Shell {
+            Record::ConfigChanged { config, config_digest, policy_hooks, observer_hooks, warnings } => {
+                Self::ConfigChanged(ConfigChanged {
+                    seq,
+                    time,
+                    session_id,
+                    config: config.clone(),
+                    config_digest: config_digest.clone(),
+                    policy_hooks: policy_hooks.clone(),
+                    observer_hooks: observer_hooks.clone(),
+                    warnings: warnings.iter().map(|warning| text(warning)).collect(),
+                })
+            }
+            Record::ConfigRejected { config, error } => Self::ConfigRejected(ConfigRejected {
+                seq,
+                time,
+                session_id,
+                config_digest,
+                config: config.clone(),
+                error: text(error),
+            }),
+            Record::Shell { event, answers, config_digest: _ } => Self::Shell(Shell {
                 seq,
                 time,
                 session_id: event.session_id.clone(),
+                config_digest,
                 event: redactor.event(event),
                 answers: answer_lines(answers, redactor),
             }),
-            Record::CallDenied { event, hook, reason, defect, detail, answers } => {
+            Record::CallDenied { event, hook, reason, defect, detail, answers, config_digest: _ } => {
                 Self::CallDenied(CallDenied {
                     seq,
                     time,
                     session_id: event.session_id.clone(),
+                    config_digest,
                     hook: hook.clone(),
                     reason: text(reason),
                     defect: *defect,
@@ -253,11 +346,12 @@ impl<'a> Line<'a> {
                     answers: answer_lines(answers, redactor),
                 })
             }
-            Record::ToolDenied { event, hook, reason, defect, detail, answers } => {
+            Record::ToolDenied { event, hook, reason, defect, detail, answers, config_digest: _ } => {
                 Self::CallDenied(CallDenied {
                     seq,
                     time,
                     session_id: event.session_id.clone(),
+                    config_digest,
                     hook: hook.clone(),
                     reason: text(reason),
                     defect: *defect,
@@ -266,14 +360,17 @@ impl<'a> Line<'a> {
                     answers: answer_lines(answers, redactor),
                 })
             }
-            Record::ToolCall { event, original_input, answers } => Self::ToolCall(ToolCall {
-                seq,
-                time,
-                session_id: event.session_id.clone(),
-                event: Cow::Owned(redactor.lifecycle(event)),
-                original_input: original_input.as_ref().map(|input| redactor.json(input)),
-                answers: answer_lines(answers, redactor),
-            }),
+            Record::ToolCall { event, original_input, answers, config_digest: _ } => {
+                Self::ToolCall(ToolCall {
+                    seq,
+                    time,
+                    session_id: event.session_id.clone(),
+                    config_digest,
+                    event: Cow::Owned(redactor.lifecycle(event)),
+                    original_input: original_input.as_ref().map(|input| redactor.json(input)),
+                    answers: answer_lines(answers, redactor),
+                })
+            }
             Record::Lifecycle { event, commits } => {
                 let mut event = redactor.lifecycle(event);
                 if let Some(messages) = event.payload.messages.take() {
@@ -283,6 +380,7 @@ impl<'a> Line<'a> {
                     seq,
                     time,
                     session_id: event.session_id.clone(),
+                    config_digest,
                     event: Cow::Owned(event),
                     commits: commits.clone(),
                 })
@@ -291,6 +389,7 @@ impl<'a> Line<'a> {
                 seq,
                 time,
                 session_id,
+                config_digest,
                 hook: hook.clone(),
                 question: text(question),
                 answer: text(answer),
@@ -298,16 +397,21 @@ impl<'a> Line<'a> {
                 scope: scope.as_deref().map(text),
             }),
             Record::Outcome { seq: _, outcome } => {
-                Self::Outcome(Ended { seq, time, session_id, outcome: outcome.clone() })
+                Self::Outcome(Ended { seq, time, session_id, config_digest, outcome: outcome.clone() })
             }
-            Record::HookFault { seq: _, hook, detail } => {
-                Self::HookFault(HookFault { seq, time, session_id, hook: hook.clone(), detail: text(detail) })
-            }
+            Record::HookFault { seq: _, hook, detail } => Self::HookFault(HookFault {
+                seq,
+                time,
+                session_id,
+                config_digest,
+                hook: hook.clone(),
+                detail: text(detail),
+            }),
             Record::Gap { lost, what } => {
-                Self::Gap(Gap { seq, time, session_id, lost: *lost, what: text(what) })
+                Self::Gap(Gap { seq, time, session_id, config_digest, lost: *lost, what: text(what) })
             }
             Record::SessionEnd { totals } => {
-                Self::SessionEnd(SessionEnd { seq, time, session_id, totals: *totals })
+                Self::SessionEnd(SessionEnd { seq, time, session_id, config_digest, totals: *totals })
             }
         }
     }
@@ -326,6 +430,8 @@ impl Line<'_> {
             Self::Ask(line) => line.session_id.as_deref(),
             Self::HookFault(line) => line.session_id.as_deref(),
             Self::Gap(line) => line.session_id.as_deref(),
+            Self::ConfigChanged(line) => line.session_id.as_deref(),
+            Self::ConfigRejected(line) => line.session_id.as_deref(),
             Self::SessionEnd(line) => line.session_id.as_deref(),
         }
     }
@@ -365,6 +471,8 @@ mod tests {
             "hook_fault",
             "gap",
             "session_end",
+            "config_changed",
+            "config_rejected",
         ] {
             assert!(schema.contains(&format!("\"const\":\"{kind}\"")), "{kind}: {schema}");
         }
