@@ -84,54 +84,49 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::with_prefix("shellgate");
-        let (execs, refusals, hook_faults) = (Family::default(), Family::default(), Family::default());
-        let (sessions, reloads, configs) = (Gauge::default(), Family::default(), Family::default());
-        let decisions = Histogram::new(BUCKETS);
-        registry.register("execs", "Program starts that were judged, by the verdict", Family::clone(&execs));
-        registry.register(
+        let mut made = Self {
+            registry: Registry::with_prefix("shellgate"),
+            execs: Family::default(),
+            refusals: Family::default(),
+            hook_faults: Family::default(),
+            decisions: Histogram::new(BUCKETS),
+            sessions: Gauge::default(),
+            reloads: Family::default(),
+            configs: Family::default(),
+            shown: Mutex::default(),
+        };
+        let to = &mut made.registry;
+        to.register("execs", "Program starts that were judged, by the verdict", made.execs.clone());
+        to.register(
             "refusals",
             "Refused program starts, by the hook (or stage) that refused and why: deny, or its defect",
-            Family::clone(&refusals),
+            made.refusals.clone(),
         );
-        registry.register(
+        to.register(
             "hook_faults",
             "Failures of hooks that decide nothing, which changed nothing",
-            Family::clone(&hook_faults),
+            made.hook_faults.clone(),
         );
-        registry.register(
+        to.register(
             "decision_seconds",
             "From the kernel's notification of a program start to the answer",
-            Histogram::clone(&decisions),
+            made.decisions.clone(),
         );
-        registry.register("sessions", "Sessions that are not over", Gauge::clone(&sessions));
-        registry.register(
+        to.register("sessions", "Sessions that are not over", made.sessions.clone());
+        to.register(
             "config_reloads",
             "Changed configuration files: good ones hold, bad ones are not used",
-            Family::clone(&reloads),
+            made.reloads.clone(),
         );
-        registry.register(
-            "config_info",
-            "The digest of each configuration in force",
-            Family::clone(&configs),
-        );
+        to.register("config_info", "The digest of each configuration in force", made.configs.clone());
+        // Shown before they are needed: a rate needs a beginning.
         for verdict in [Word::allowed, Word::refused] {
-            execs.get_or_create(&Verdict { verdict });
+            drop(made.execs.get_or_create(&Verdict { verdict }));
         }
         for result in [Result::good, Result::bad] {
-            reloads.get_or_create(&Reload { result });
+            drop(made.reloads.get_or_create(&Reload { result }));
         }
-        Self {
-            registry,
-            execs,
-            refusals,
-            hook_faults,
-            decisions,
-            sessions,
-            reloads,
-            configs,
-            shown: Mutex::default(),
-        }
+        made
     }
 }
 

@@ -5,6 +5,7 @@ mod agent;
 mod inside;
 mod profile;
 mod relief;
+mod reload;
 
 use shellgate_tests::{Finished, Pod, lacks, skip};
 

@@ -2,6 +2,7 @@
 //! one hierarchy of control groups that every runtime can use.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,6 +54,14 @@ impl Service {
             assert!(start.elapsed() < patience(), "it never says {what:?}: {}", self.said());
             thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Where it serves metrics.
+    pub fn metrics(&self) -> SocketAddr {
+        self.says("metrics at=");
+        let said = self.said();
+        let (_, rest) = said.split_once("metrics at=").expect("it has just said so");
+        rest.split_whitespace().next().and_then(|at| at.parse().ok()).expect("an address")
     }
 
     pub fn end(self, by: Signal) -> Finished {

@@ -1,5 +1,6 @@
-//! The tools that make components of the examples, in the target folder of this checkout. Without them the examples are
-//! not tested, which the tests say themselves, so a machine without a network can still run the rest.
+//! Tools from package registries, in the target folder of this checkout: what makes components of the examples, and
+//! Prometheus' own reader of metrics. Without them these are not tested, which the tests say themselves, so a machine
+//! without a network can still run the rest.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,6 +30,12 @@ const BUILDERS: &[Builder] = &[
         with: "npm",
         folder: "javascript",
         proof: "node_modules/componentize-qjs/package.json",
+    },
+    Builder {
+        package: "prometheus-client==0.26.0",
+        with: "pip3",
+        folder: "prometheus",
+        proof: "prometheus_client-0.26.0.dist-info/METADATA",
     },
 ];
 

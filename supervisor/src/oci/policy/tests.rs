@@ -130,8 +130,14 @@ fn a_link_that_is_exchanged_a_renamed_file_and_a_new_manifest_are_changes() {
     std::fs::write(path("m.txt"), format!("{manifest}# more\n")).unwrap();
     assert!(matches!(&looked(&policies)[..], [News::Good { .. }]));
     assert_ne!(policies.load(Some("a")).unwrap().0.digest, third.digest);
-    // Gone: the last good text holds.
+    // Without a part of it there is nothing to give to another container.
     std::fs::remove_file(path("m.txt")).unwrap();
+    assert!(matches!(&looked(&policies)[..], [News::Bad { .. }]));
+    assert!(policies.load(Some("a")).is_err());
+    // The file itself gone: its last good text holds.
+    std::fs::write(path("m.txt"), manifest).unwrap();
+    assert!(matches!(&looked(&policies)[..], [News::Good { .. }]));
+    std::fs::remove_file(path("a.yaml")).unwrap();
     assert!(matches!(&looked(&policies)[..], [News::Bad { .. }]));
     assert!(policies.load(Some("a")).is_ok());
     // And a policy that was not there.
