@@ -3,9 +3,11 @@
 
 mod agent;
 mod inside;
+mod podman;
 mod profile;
 mod relief;
 mod reload;
+mod within;
 
 use shellgate_tests::{Finished, Pod, lacks, skip};
 

@@ -24,7 +24,7 @@ fn a_session_serves_what_it_has_decided() {
     let live = gate.pipe("go").options(["--metrics", &port]).start([
         "bash",
         "-c",
-        "/bin/touch RAN; /usr/bin/basename x; /bin/true; : >up; read -r _ <go; exit 0",
+        "/bin/touch RAN; /usr/bin/basename x; /bin/true; echo up >up; read -r _ <go; exit 0",
     ]);
     live.file("up");
     let metrics = Metrics::of(address);

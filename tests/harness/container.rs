@@ -222,6 +222,11 @@ impl Pod {
         self.watched(&self.runtime(&["delete", "-f", id])).finish()
     }
 
+    /// Sends a signal to the container's first process.
+    pub fn kill(&self, id: &str, signal: &str) -> Finished {
+        self.watched(&self.runtime(&["kill", id, signal])).finish()
+    }
+
     fn exec_words(&self, id: &str, options: &[&str], words: &[&str]) -> Vec<String> {
         self.runtime(&[&["exec"], options, &[id], words].concat())
     }

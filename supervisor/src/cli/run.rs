@@ -48,7 +48,8 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
         .command(&args.command)
         .config(config)
         .interactive(args.interactive)
-        .kill_tree(args.kill_tree)
+        // With the first process of a pid namespace the kernel ends all others: better in order.
+        .kill_tree(args.kill_tree || std::process::id() == 1)
         .verbose(verbose);
     if let Some(folder) = &args.workdir {
         session = session.workdir(folder);

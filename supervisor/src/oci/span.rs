@@ -103,38 +103,23 @@ impl AsFd for Span {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a failed call fails the test")]
-    use std::ffi::CString;
-    use std::os::fd::AsRawFd as _;
+    use std::sync::mpsc;
+    use std::thread::{self, JoinHandle};
 
     use super::*;
     use crate::launch::filter::FILTER;
-    use crate::sys::pidfd;
-    use crate::sys::process::{self, Fork};
+    use crate::sys::process;
 
-    /// A process under a filter of its own that calls execve, and its listener. Its exit status is the errno.
-    fn caller() -> (i32, OwnedFd) {
-        let (ready, theirs) = nix::unistd::pipe().unwrap();
-        let program = CString::new("/bin/true").unwrap();
-        match process::fork_bound().unwrap() {
-            Fork::Child => {
-                let _ = process::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0);
-                let listener = seccomp::install_listener(FILTER, false);
-                let number = listener.as_ref().map_or(-1, |listener| listener.as_raw_fd());
-                let _ = nix::unistd::write(&theirs, &number.to_ne_bytes());
-                let Err(errno) = nix::unistd::execv(&program, std::slice::from_ref(&program));
-                process::exit_now(errno as i32)
-            }
-            Fork::Parent { child } => {
-                let mut number = [0; 4];
-                nix::unistd::read(&ready, &mut number).unwrap();
-                let handle = pidfd::open(child).unwrap();
-                (child, pidfd::get_fd(handle.as_fd(), i32::from_ne_bytes(number)).unwrap())
-            }
-        }
-    }
-
-    fn status(child: i32) -> i32 {
-        libc::WEXITSTATUS(process::wait(child, 0).unwrap().unwrap().status)
+    /// A thread under a filter of its own that calls execve, and its listener. It ends with the errno.
+    fn caller() -> (JoinHandle<i32>, OwnedFd) {
+        let (sender, listener) = mpsc::channel();
+        let caller = thread::spawn(move || {
+            process::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0).unwrap();
+            sender.send(seccomp::install_listener(FILTER, false).unwrap()).unwrap();
+            let Err(errno) = nix::unistd::execv(c"/nothing", &[c"nothing"]);
+            errno as i32
+        });
+        (caller, listener.recv().unwrap())
     }
 
     #[test]
@@ -151,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_first_call_that_was_received_and_nothing_more_is_found_and_refused() {
-        let (child, listener) = caller();
+        let (caller, listener) = caller();
         let span = Span::new().unwrap();
         // As far as an agent comes that is killed the moment it has received.
         span.landing.lock().unwrap().receive(listener.as_fd()).unwrap();
@@ -160,13 +145,13 @@ mod tests {
         let successor = Span::left(file.into()).unwrap();
         let listener = Listener::new(listener).unwrap();
         assert_eq!(successor.refuse_orphans(&listener), 1);
-        assert_eq!(status(child), libc::EPERM);
+        assert_eq!(caller.join().unwrap(), libc::EPERM);
         assert_eq!(successor.refuse_orphans(&listener), 0);
     }
 
     #[test]
     fn a_first_call_that_nobody_received_is_left_to_be_judged() {
-        let (child, listener) = caller();
+        let (caller, listener) = caller();
         let file = Span::new().unwrap().file.try_clone().unwrap();
         let successor = Span::left(file.into()).unwrap();
         let listener = Listener::new(listener).unwrap();
@@ -174,6 +159,6 @@ mod tests {
         let received = successor.receive(listener.as_fd()).unwrap();
         assert_eq!(successor.noted(), Some((received.id, received.id)));
         seccomp::send_errno(listener.as_fd(), received.id, libc::ENOEXEC).unwrap();
-        assert_eq!(status(child), libc::ENOEXEC);
+        assert_eq!(caller.join().unwrap(), libc::ENOEXEC);
     }
 }

@@ -97,8 +97,8 @@ fn a_changed_policy_holds_in_containers_that_run_and_a_bad_one_in_none() {
         assert!(changed < refused, "the change is recorded first");
         assert!(first[0]["warnings"].as_array().is_some_and(Vec::is_empty));
         for (sample, value) in [
-            ("shellgate_execs_total{verdict=refused}", 3.0),
-            ("shellgate_refusals_total{hook=guard,reason=deny}", 3.0),
+            ("shellgate_execs_total{verdict=refused}", 4.0),
+            ("shellgate_refusals_total{hook=guard,reason=deny}", 4.0),
             ("shellgate_config_reloads_total{result=good}", 1.0),
             ("shellgate_config_reloads_total{result=bad}", 1.0),
             ("shellgate_sessions{}", 2.0),
