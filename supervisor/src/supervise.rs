@@ -218,7 +218,8 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     }
     let serving = socket.and_then(|socket| {
         let service = Arc::clone(&session) as Arc<dyn control::Service>;
-        control::serve(socket, service, launched.reaper)
+        control::Tree::below(launched.reaper)
+            .and_then(|tree| control::serve(socket, service, tree))
             .inspect_err(|error| tracing::error!(%error, "the control socket cannot be served"))
             .ok()
     });

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed call fails the test")]
 
 mod agent;
+mod asks;
 mod inside;
 mod podman;
 mod profile;

@@ -18,7 +18,10 @@ fn a_session_serves_what_it_has_decided() {
             "name": "guard", "binding": "on-shell", "commit_policy": "deny", "rules": [{"deny": "no", "exe": "touch"}],
             "otherwise": "none",
         }),
-        policy("breaks", "case $(cat) in *basename*) exit 9;; esac; echo '{\"verdict\":\"none\"}'"),
+        policy(
+            "breaks",
+            "case $(cat) in *'\"path_raw\":\"/usr/bin/basename\"'*) exit 9;; esac; echo '{\"verdict\":\"none\"}'",
+        ),
     ]);
     let port = address.port().to_string();
     let live = gate.pipe("go").options(["--metrics", &port]).start([

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind as bind_to, listen, socket,
+    AddressFamily, Backlog, Shutdown, SockFlag, SockType, UnixAddr, bind as bind_to, listen, shutdown, socket,
 };
 use nix::sys::stat::{Mode, fchmod};
 
@@ -45,7 +45,7 @@ pub fn bind(place: &SocketPlace) -> io::Result<Bound> {
     let fd = listen_privately(&place.path, SockType::Stream).inspect_err(|_| {
         own_folder(place).map(std::fs::remove_dir);
     })?;
-    let file = Serving { place: place.clone() };
+    let file = Serving { place: place.clone(), listener: fd.try_clone()? };
     if let Some(link) = &place.link {
         std::os::unix::fs::symlink(&place.path, link)?;
     }
@@ -65,10 +65,11 @@ pub fn listen_privately(path: &Path, kind: SockType) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// The socket's file, for as long as the session lasts.
+/// The socket and its file, for as long as the session lasts.
 #[derive(Debug)]
 pub struct Serving {
     place: SocketPlace,
+    listener: OwnedFd,
 }
 
 /// The folder that is made for the socket and holds nothing else.
@@ -78,6 +79,8 @@ fn own_folder(place: &SocketPlace) -> Option<&Path> {
 
 impl Drop for Serving {
     fn drop(&mut self) {
+        // Wakes the thread that serves it, which then ends.
+        let _ = shutdown(self.listener.as_raw_fd(), Shutdown::Both);
         let _ = std::fs::remove_file(&self.place.path);
         if let Some(link) = &self.place.link {
             let _ = std::fs::remove_file(link);
@@ -88,10 +91,9 @@ impl Drop for Serving {
     }
 }
 
-/// Serves on a thread of its own until the process ends. `reaper` is the process above the tree.
-pub fn serve(bound: Bound, service: Arc<dyn Service>, reaper: i32) -> io::Result<Serving> {
+/// Serves on a thread of its own until what is returned is dropped.
+pub fn serve(bound: Bound, service: Arc<dyn Service>, tree: Tree) -> io::Result<Serving> {
     let Bound { listener, file: serving } = bound;
-    let tree = Tree::below(reaper)?;
     listener.set_nonblocking(true)?;
     thread::Builder::new().name("control".into()).spawn(move || {
         if let Err(error) = run(listener, service, tree) {
@@ -103,23 +105,32 @@ pub fn serve(bound: Bound, service: Arc<dyn Service>, reaper: i32) -> io::Result
 
 fn run(listener: UnixListener, service: Arc<dyn Service>, tree: Tree) -> io::Result<()> {
     // Most sessions never see a peer; they pay a sleeping thread and no runtime.
-    while poll(&mut [PollFd::new(listener.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).is_err() {}
+    let mut called = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+    while poll(&mut called, PollTimeout::NONE).is_err() {}
+    if called[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP)) {
+        return Ok(());
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .max_blocking_threads(INSIDE + OUTSIDE)
         .thread_name("control-hook")
         .build()?;
-    runtime.block_on(async move {
+    let served = runtime.block_on(async move {
         let listener = tokio::net::UnixListener::from_std(listener)?;
         let seats = Seats { inside: Arc::default(), outside: Arc::default() };
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => admit(stream, &service, &seats, &tree),
+                // It was shut down.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }
         }
-    })
+    });
+    // A peer's hook may still run; nobody waits for it.
+    runtime.shutdown_background();
+    served
 }
 
 struct Seats {

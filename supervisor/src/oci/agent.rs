@@ -3,6 +3,8 @@
 //!
 //! A container for which no session can be had gets nothing: its listener is closed, and it cannot start a program.
 
+mod keep_up;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +22,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::SockType;
 
 use super::holder::{self, Holder};
-use super::policy::{self, News, Policies, Standing};
+use super::policy::{Policies, Standing};
 use super::receive;
 use super::span::Span;
 use super::state::ProcessState;
@@ -37,8 +39,6 @@ use crate::trace::{Container, Trace, sessions};
 const CAP_SYS_PTRACE: u32 = 19;
 /// How long calls that are being judged may take when the agent is told to end.
 const PARTING: Duration = Duration::from_secs(10);
-/// How often policies are looked at, in milliseconds; a change that two looks have found holds.
-const LOOK: u16 = 500;
 /// After an accept that failed: most likely out of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -55,6 +55,8 @@ pub struct Plan {
     pub metrics: Option<SocketAddr>,
     pub seal: Option<Level>,
     pub require_seal: Option<Level>,
+    /// Asks wait for someone.
+    pub interactive: bool,
     pub verbose: bool,
 }
 
@@ -354,60 +356,10 @@ impl Agent {
             metrics: Some(Arc::clone(&self.metrics)),
             container,
             warnings,
+            interactive: self.plan.interactive,
             verbose: self.plan.verbose,
         })?;
         Ok((session, version))
-    }
-
-    /// Follows what becomes of the policies, until we are told to end.
-    fn keep_up(&self) {
-        while !self.told_within(LOOK) {
-            for news in self.plan.policies.look() {
-                match news {
-                    News::Good { file, digest } => {
-                        tracing::info!(policy = %file.display(), digest, "the policy holds from now on");
-                        self.metrics.in_force(&file.display().to_string(), &digest);
-                        self.metrics.reloaded(true);
-                    }
-                    News::Bad { file, error } => {
-                        tracing::error!(policy = %file.display(), "{}", policy::unusable(&error));
-                        self.metrics.reloaded(false);
-                    }
-                }
-            }
-            let living: Vec<_> = lock(&self.containers)
-                .iter()
-                .map(|((id, policy), place)| (id.clone(), policy.clone(), Arc::clone(place)))
-                .collect();
-            for (id, policy, place) in living {
-                // One that is just being opened is told the next time.
-                if let Ok(mut living) = place.try_lock()
-                    && let Err(error) = self.tell(&mut living, policy.as_deref())
-                {
-                    tracing::error!(container = %id, "it keeps the policy that it has: {error}");
-                }
-            }
-        }
-    }
-
-    /// Tells a session what has become of its policy.
-    fn tell(&self, living: &mut Living, policy: Option<&str>) -> Result<(), String> {
-        let Living { session: Some(session), standing: known, .. } = living else { return Ok(()) };
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let standing = self.plan.policies.standing(policy).map_err(|error| text(&error))?;
-        let before = std::mem::replace(known, standing.clone());
-        if standing.version != before.version {
-            let staged = self.plan.policies.load(policy).map_err(|error| text(&error));
-            // Staged for this session alone, which can fail where it did not for the look.
-            staged.and_then(|(config, ..)| session.exchange(&config)).inspect_err(|error| {
-                session.reject(policy.unwrap_or("-c"), error);
-                self.metrics.reloaded(false);
-            })?;
-        }
-        if let Some(error) = standing.bad.filter(|_| standing.rejections != before.rejections) {
-            session.reject(policy.unwrap_or("-c"), &error);
-        }
-        Ok(())
     }
 
     fn is_told(&self) -> bool {

@@ -124,6 +124,9 @@ impl Session {
         let policy = Policy::stage(config, &self.dir, &self.ledger, self.approvals.as_ref())
             .map_err(|error| error.to_string())?;
         policy.redactor.prepare();
+        if let Some(approvals) = &self.approvals {
+            approvals.renew(config.ask_timeout);
+        }
         self.ledger.trace.follow_config(Arc::clone(&policy.digest), Arc::clone(&policy.redactor));
         // Where it cannot be written, the next exec cannot be recorded either.
         self.ledger.note(&Record::ConfigChanged {

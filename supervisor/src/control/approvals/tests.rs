@@ -61,7 +61,8 @@ fn what_is_remembered_is_exactly_the_same_call_for_the_same_hook() {
         assert!(approvals.allow(id, true, "me").unwrap().contains("touch"));
     });
     assert_eq!(allowed, AskAnswer::Remembered);
-    let hasty = Approvals { timeout: Duration::from_millis(1), ..Arc::try_unwrap(patient).ok().unwrap() };
+    let hasty =
+        Approvals { timeout: Mutex::new(Duration::from_millis(1)), ..Arc::try_unwrap(patient).ok().unwrap() };
     assert_eq!(ask(&hasty, &Event { seq: 99, pid: 5, ..event.clone() }, "guard"), AskAnswer::Approved);
     assert_eq!(log.lock().unwrap().last().unwrap().answer, "waived");
     let mut env = event.clone();
