@@ -22,6 +22,13 @@ use crate::trace::Record;
 /// How far up the process tree an exec's origin is looked for.
 const MOST_ANCESTORS: usize = 64;
 
+/// A call as it was judged: by which policy, and what each hook said.
+pub(super) struct Judged<'p> {
+    pub(super) policy: &'p Policy,
+    pub(super) event: Arc<Event>,
+    pub(super) answers: Vec<Answer>,
+}
+
 impl Session {
     pub(super) fn handle(&self, notification: Notification) {
         match capture::capture(&notification) {
@@ -55,7 +62,8 @@ impl Session {
             defect: Some(Defect::Capture),
             detail: Some(error.to_string()),
         };
-        self.refuse(notification, target, &self.policy(), event, refusal, Vec::new(), error.errno());
+        let judged = Judged { policy: &self.policy(), event, answers: Vec::new() };
+        self.refuse(notification, target, judged, refusal, error.errno());
     }
 
     fn judge(&self, notification: Notification, attempt: &Attempt) {
@@ -82,23 +90,24 @@ impl Session {
                 (slot, (event, judgement))
             }
         };
+        let Judgement { verdict, answers } = judgement;
+        let judged = Judged { policy: &policy, event, answers };
         let open = self.open.read();
         if !notification.is_live() {
             if !exists(attempt.target) {
                 self.memo.forget(attempt.target, &slot);
                 if slot.record() {
-                    self.caller_gone(&policy, event, judgement);
+                    self.caller_gone(judged, verdict);
                 } else if !slot.is_answered() {
-                    self.tracker.fate(event.seq, Fate::Gone);
+                    self.tracker.fate(judged.event.seq, Fate::Gone);
                 }
             }
             return;
         }
-        let Judgement { verdict, answers } = judgement;
         match verdict {
             Verdict::Refused(refusal) => {
                 if slot.record() {
-                    self.record_refusal(attempt.target, &policy, event, refusal, answers);
+                    self.record_refusal(attempt.target, judged, refusal);
                 }
                 self.ledger.decided(notification.age());
                 // A signal may have come first; the same call, made again, is still this one.
@@ -108,7 +117,7 @@ impl Session {
                 }
             }
             Verdict::None => {
-                if self.release(notification, attempt, &policy, event, answers, &slot, open) {
+                if self.release(notification, attempt, judged, &slot, open) {
                     self.memo.forget(attempt.target, &slot);
                 }
             }
@@ -119,53 +128,45 @@ impl Session {
         &self,
         notification: Notification,
         target: Target,
-        policy: &Policy,
-        event: Arc<Event>,
+        judged: Judged<'_>,
         refusal: Refusal,
-        answers: Vec<Answer>,
         errno: i32,
     ) {
-        self.record_refusal(target, policy, event, refusal, answers);
+        self.record_refusal(target, judged, refusal);
         self.ledger.decided(notification.age());
         let _ = notification.fail(errno);
     }
 
     /// In the trace and on the caller's stderr.
-    fn record_refusal(
-        &self,
-        target: Target,
-        policy: &Policy,
-        event: Arc<Event>,
-        refusal: Refusal,
-        answers: Vec<Answer>,
-    ) {
+    fn record_refusal(&self, target: Target, judged: Judged<'_>, refusal: Refusal) {
         self.count_refusal(&refusal);
-        let sentence = refusal::sentence(&event.path, &refusal);
-        tell_refused(policy, &event, &refusal);
-        let record = denied(policy, event, refusal, answers);
+        let sentence = refusal::sentence(&judged.event.path, &refusal);
+        tell_refused(&judged, &refusal);
+        let record = denied(judged, refusal);
         // Recorded first, like an admitted call; a refusal holds whether or not it could be.
         self.ledger.note(&record);
         refusal::tell(target, &sentence);
     }
 
     /// The caller was killed while its call was judged. It ran nothing, and the trace says what was decided.
-    pub(super) fn caller_gone(&self, policy: &Policy, event: Arc<Event>, judgement: Judgement) {
-        match judgement.verdict {
+    pub(super) fn caller_gone(&self, judged: Judged<'_>, verdict: Verdict) {
+        match verdict {
             Verdict::Refused(mut refusal) => {
                 if refusal.defect.is_some() {
                     // Most likely because nobody waits for the answer any more.
                     refusal.reason = "the caller ended while its call was judged".into();
                 }
                 self.count_refusal(&refusal);
-                tell_refused(policy, &event, &refusal);
-                self.ledger.note(&denied(policy, event, refusal, judgement.answers));
+                tell_refused(&judged, &refusal);
+                self.ledger.note(&denied(judged, refusal));
             }
             Verdict::None => {
+                let Judged { policy, event, answers } = judged;
                 let seq = event.seq;
                 self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
                 self.ledger.note(&Record::Shell {
-                    event: event.clone(),
-                    answers: judgement.answers,
+                    event: Arc::clone(&event),
+                    answers,
                     config_digest: Arc::clone(&policy.digest),
                 });
                 self.tracker.admit(event, None);
@@ -218,15 +219,17 @@ impl Session {
     }
 }
 
-fn denied(policy: &Policy, event: Arc<Event>, refusal: Refusal, answers: Vec<Answer>) -> Record {
+fn denied(judged: Judged<'_>, refusal: Refusal) -> Record {
+    let Judged { policy, event, answers } = judged;
     let Refusal { hook, reason, defect, detail } = refusal;
     let config_digest = Arc::clone(&policy.digest);
     Record::CallDenied { event, hook, reason, defect, detail, answers, config_digest }
 }
 
-fn tell_refused(policy: &Policy, event: &Event, refusal: &Refusal) {
+fn tell_refused(judged: &Judged<'_>, refusal: &Refusal) {
+    let policy = judged.policy;
     if policy.observers.watch_refusals(Binding::OnShell) {
-        let shown = Arc::new(policy.redactor.event(event).into_owned());
+        let shown = Arc::new(policy.redactor.event(&judged.event).into_owned());
         policy.observers.tell_refused_exec(&shown, &Arc::new(policy.shown(refusal)));
     }
 }

@@ -33,7 +33,9 @@ impl Style {
 }
 
 fn warnings(warnings: &[String]) -> String {
-    warnings.iter().map(|warning| format!("\n{:18} warning: {}", "", escape(warning))).collect()
+    let lines: Vec<_> =
+        warnings.iter().map(|warning| format!("\n{:18} warning: {}", "", escape(warning))).collect();
+    lines.concat()
 }
 
 /// The line for a record. `outcome` is that of the exec, where it is known already.

@@ -55,8 +55,10 @@ fn an_answer_holds_for_one_call_and_a_second_answer_for_none() {
 fn what_is_remembered_is_exactly_the_same_call_for_the_same_hook() {
     let (approvals, log) = approvals(Duration::from_millis(1));
     let event = sample::event(&["touch", "x"]);
-    let patient =
-        Arc::new(Approvals { timeout: Duration::from_secs(20), ..Arc::try_unwrap(approvals).ok().unwrap() });
+    let patient = Arc::new(Approvals {
+        timeout: Mutex::new(Duration::from_secs(20)),
+        ..Arc::try_unwrap(approvals).ok().unwrap()
+    });
     let allowed = answered(&patient, event.clone(), |approvals, id| {
         assert!(approvals.allow(id, true, "me").unwrap().contains("touch"));
     });
