@@ -112,7 +112,7 @@ mod tests {
             (b"GET / HTTP/1.1\r\n\r\n", "404"),
             (b"\x16\x03\x01 nonsense\r\n\r\n", "400"),
             (b"GET /metr", "400"),
-            (&[b'x'; 3 * LONGEST], "400"),
+            (&vec![b'x'; 3 * LONGEST], "400"),
         ] {
             let said = asked(address, request);
             assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{said}");

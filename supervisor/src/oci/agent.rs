@@ -4,6 +4,7 @@
 //! A container for which no session can be had gets nothing: its listener is closed, and it cannot start a program.
 
 mod keep_up;
+mod living;
 
 use std::collections::HashMap;
 use std::io;
@@ -22,18 +23,17 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::SockType;
 
 use super::holder::{self, Holder};
-use super::policy::{Policies, Standing};
+use super::policy::Policies;
 use super::receive;
 use super::span::Span;
 use super::state::ProcessState;
 use crate::metrics::{self, Metrics};
-use crate::notify::{Listener, pool};
+use crate::notify::Listener;
 use crate::seal::shared::Shared;
 use crate::seal::{self, Level};
 use crate::supervise;
-use crate::supervise::container::{Contained, Setup};
 use crate::sys::process;
-use crate::trace::{Container, Trace, sessions};
+use living::Living;
 
 /// Memory and descriptors of processes of other users: without it only root's can be judged.
 const CAP_SYS_PTRACE: u32 = 19;
@@ -91,15 +91,6 @@ struct Agent {
     /// Listeners that are answered.
     active: Mutex<usize>,
     idle: Condvar,
-}
-
-/// A container's session while it has listeners.
-#[derive(Default)]
-struct Living {
-    session: Option<Contained>,
-    listeners: usize,
-    /// What its policy has come to, as far as the session knows.
-    standing: Standing,
 }
 
 /// Runs until it is told to end (SIGTERM, SIGINT).
@@ -280,86 +271,6 @@ impl Agent {
         }
         self.leave(&key, &place);
         served.map(drop)
-    }
-
-    /// The container's session answers one listener more; the first opens it.
-    fn join(
-        &self,
-        place: &Mutex<Living>,
-        state: &ProcessState,
-        policy: Option<&str>,
-        listener: &Arc<Listener>,
-        taken_over: bool,
-    ) -> Result<pool::Served, String> {
-        let mut living = lock(place);
-        living.listeners += 1;
-        if living.session.is_none() {
-            let (session, version) = self.open(state, policy, taken_over)?;
-            living.session = Some(session);
-            living.standing = Standing { version, ..Standing::default() };
-        }
-        let session = living.session.as_ref().ok_or("the session was not opened")?;
-        session.serve(listener)
-    }
-
-    /// One listener less; the last one ends the session.
-    fn leave(&self, key: &Key, place: &Arc<Mutex<Living>>) {
-        let ended = {
-            let mut living = lock(place);
-            living.listeners -= 1;
-            if living.listeners == 0 { living.session.take() } else { None }
-        };
-        if let Some(session) = ended {
-            let name = session.id().to_owned();
-            session.close(self.is_told());
-            tracing::info!(container = %key.0, session = %name, "ended");
-        }
-        let mut containers = lock(&self.containers);
-        // Ours and the table's: nobody is about to begin anew in its place.
-        if Arc::strong_count(place) == 2 && lock(place).session.is_none() {
-            containers.remove(key);
-        }
-    }
-
-    fn open(
-        &self,
-        state: &ProcessState,
-        policy: Option<&str>,
-        taken_over: bool,
-    ) -> Result<(Contained, u64), String> {
-        let (config, version, mut warnings) =
-            self.plan.policies.load(policy).map_err(|error| error.to_string())?;
-        let dir = match &self.plan.sessions {
-            Some(folder) => sessions::create_among(folder),
-            None => sessions::create(None),
-        };
-        let dir = dir.map_err(|error| error.to_string())?;
-        let trace = Trace::open(&dir.trace_path).map_err(|error| error.to_string())?;
-        if taken_over {
-            warnings.push(
-                "taken over from an earlier agent: what it let through has its outcome there or nowhere"
-                    .into(),
-            );
-        }
-        let container = Container {
-            id: state.state.id.clone(),
-            policy: policy.map(Into::into),
-            metadata: state.metadata.clone(),
-            annotations: state.state.annotations.clone(),
-        };
-        tracing::info!(container = %container.id, session = %dir.id, config = %config.source, "begins");
-        let session = Contained::open(Setup {
-            trace,
-            config,
-            dir,
-            seal: self.seal.part(),
-            metrics: Some(Arc::clone(&self.metrics)),
-            container,
-            warnings,
-            interactive: self.plan.interactive,
-            verbose: self.plan.verbose,
-        })?;
-        Ok((session, version))
     }
 
     fn is_told(&self) -> bool {

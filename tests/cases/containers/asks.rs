@@ -1,6 +1,7 @@
 //! Asks of a container wait for someone on the host, and for nobody inside.
 
-use std::path::PathBuf;
+use std::fs::DirEntry;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use shellgate_tests::{Finished, Gate, Pod, rules, until};
@@ -69,6 +70,11 @@ fn an_ask_is_answered_from_the_host_until_the_policy_changes() {
         pod.delete("c1");
         pod.closed();
         assert!(!pod.inside("/tmp/no").exists());
+        let tasks = Path::new("/proc").join(agent.pid().to_string()).join("task");
+        let name = |task: &DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        until("the end of what served the socket", || {
+            !std::fs::read_dir(&tasks).unwrap().flatten().any(|task| name(&task) == "control\n")
+        });
         let sockets = std::fs::read_dir(session(&pod)).unwrap().flatten();
         let left: Vec<_> = sockets.map(|entry| entry.file_name()).collect();
         assert!(!left.iter().any(|name| name.to_string_lossy().contains("sock")), "{left:?}");

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Agent, Living, lock};
+use super::living::Living;
+use super::{Agent, lock};
 use crate::oci::policy::{News, unusable};
 
 /// How often policies are looked at, in milliseconds; a change that two looks have found holds.
