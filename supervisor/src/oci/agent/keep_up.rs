@@ -1,5 +1,6 @@
 //! Policies that change while containers run: looked at by one thread, which tells each session what has become of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::living::Living;
@@ -13,32 +14,42 @@ impl Agent {
     /// Follows what becomes of the policies, until we are told to end.
     pub(super) fn keep_up(&self) {
         while !self.told_within(LOOK) {
-            for news in self.plan.policies.look() {
-                match news {
-                    News::Good { file, digest } => {
-                        tracing::info!(policy = %file.display(), digest, "the policy holds from now on");
-                        self.metrics.in_force(&file.display().to_string(), &digest);
-                        self.metrics.reloaded(true);
-                    }
-                    News::Bad { file, error } => {
-                        tracing::error!(policy = %file.display(), "{}", unusable(&error));
-                        self.metrics.reloaded(false);
-                    }
-                }
+            // Whatever a policy makes fail here, the next change is still to be seen.
+            if catch_unwind(AssertUnwindSafe(|| self.look())).is_err() {
+                tracing::error!("looking at the policies has failed; what is in force stays so");
             }
-            let living: Vec<_> = lock(&self.containers)
-                .iter()
-                .map(|((id, policy), place)| (id.clone(), policy.clone(), Arc::clone(place)))
-                .collect();
-            for (id, policy, place) in living {
-                // One that is just being opened is told the next time.
-                if let Ok(mut living) = place.try_lock()
-                    && let Err(error) = self.tell(&mut living, policy.as_deref())
-                {
-                    tracing::error!(container = %id, "it keeps the policy that it has: {error}");
+        }
+    }
+
+    fn look(&self) {
+        for news in self.plan.policies.look() {
+            match news {
+                News::Good { file, digest } => {
+                    tracing::info!(policy = %file.display(), digest, "the policy holds from now on");
+                    self.metrics.in_force(&file.display().to_string(), &digest);
+                    self.metrics.reloaded(true);
+                }
+                News::Bad { file, error } => {
+                    tracing::error!(policy = %file.display(), "{}", unusable(&error));
+                    self.metrics.reloaded(false);
                 }
             }
         }
+        let living: Vec<_> = lock(&self.containers)
+            .iter()
+            .map(|((id, policy), place)| (id.clone(), policy.clone(), Arc::clone(place)))
+            .collect();
+        for (id, policy, place) in living {
+            // One that is just being opened is told the next time.
+            if let Ok(mut living) = place.try_lock()
+                && let Err(error) = self.tell(&mut living, policy.as_deref())
+            {
+                tracing::error!(container = %id, "it keeps the policy that it has: {error}");
+            }
+        }
+        // A session that ended while we held its place could not give it up.
+        lock(&self.containers)
+            .retain(|_, place| Arc::strong_count(place) > 1 || lock(place).session.is_some());
     }
 
     /// Tells a session what has become of its policy.
