@@ -2,19 +2,21 @@
 //! holds up another.
 
 use std::fs::DirBuilder;
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
-    AddressFamily, Backlog, Shutdown, SockFlag, SockType, UnixAddr, bind as bind_to, listen, shutdown, socket,
+    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind as bind_to, listen, socket,
 };
 use nix::sys::stat::{Mode, fchmod};
 
@@ -35,6 +37,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Bound {
     listener: UnixListener,
     file: Serving,
+    /// Readable when the file is gone.
+    end: UnixStream,
 }
 
 /// Binds a socket for this user alone. Nothing may be there yet.
@@ -45,11 +49,12 @@ pub fn bind(place: &SocketPlace) -> io::Result<Bound> {
     let fd = listen_privately(&place.path, SockType::Stream).inspect_err(|_| {
         own_folder(place).map(std::fs::remove_dir);
     })?;
-    let file = Serving { place: place.clone(), listener: fd.try_clone()? };
+    let (alive, end) = UnixStream::pair()?;
+    let file = Serving { place: place.clone(), _alive: alive };
     if let Some(link) = &place.link {
         std::os::unix::fs::symlink(&place.path, link)?;
     }
-    Ok(Bound { listener: UnixListener::from(fd), file })
+    Ok(Bound { listener: UnixListener::from(fd), file, end })
 }
 
 /// A listening socket at `path` that nobody but this user can connect to.
@@ -69,7 +74,8 @@ pub fn listen_privately(path: &Path, kind: SockType) -> io::Result<OwnedFd> {
 #[derive(Debug)]
 pub struct Serving {
     place: SocketPlace,
-    listener: OwnedFd,
+    /// Closed with us, which whoever serves sees.
+    _alive: UnixStream,
 }
 
 /// The folder that is made for the socket and holds nothing else.
@@ -79,8 +85,6 @@ fn own_folder(place: &SocketPlace) -> Option<&Path> {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // Wakes the thread that serves it, which then ends.
-        let _ = shutdown(self.listener.as_raw_fd(), Shutdown::Both);
         let _ = std::fs::remove_file(&self.place.path);
         if let Some(link) = &self.place.link {
             let _ = std::fs::remove_file(link);
@@ -93,21 +97,23 @@ impl Drop for Serving {
 
 /// Serves on a thread of its own until what is returned is dropped.
 pub fn serve(bound: Bound, service: Arc<dyn Service>, tree: Tree) -> io::Result<Serving> {
-    let Bound { listener, file: serving } = bound;
+    let Bound { listener, file: serving, end } = bound;
     listener.set_nonblocking(true)?;
+    end.set_nonblocking(true)?;
     thread::Builder::new().name("control".into()).spawn(move || {
-        if let Err(error) = run(listener, service, tree) {
+        if let Err(error) = run(listener, end, service, tree) {
             tracing::error!(%error, "the control socket is not served any more");
         }
     })?;
     Ok(serving)
 }
 
-fn run(listener: UnixListener, service: Arc<dyn Service>, tree: Tree) -> io::Result<()> {
+fn run(listener: UnixListener, end: UnixStream, service: Arc<dyn Service>, tree: Tree) -> io::Result<()> {
     // Most sessions never see a peer; they pay a sleeping thread and no runtime.
-    let mut called = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+    let mut called =
+        [PollFd::new(listener.as_fd(), PollFlags::POLLIN), PollFd::new(end.as_fd(), PollFlags::POLLIN)];
     while poll(&mut called, PollTimeout::NONE).is_err() {}
-    if called[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP)) {
+    if called[1].any() == Some(true) {
         return Ok(());
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -119,12 +125,16 @@ fn run(listener: UnixListener, service: Arc<dyn Service>, tree: Tree) -> io::Res
     let served = runtime.block_on(async move {
         let listener = tokio::net::UnixListener::from_std(listener)?;
         let seats = Seats { inside: Arc::default(), outside: Arc::default() };
+        let end = tokio::net::UnixStream::from_std(end)?;
         loop {
-            match listener.accept().await {
-                Ok((stream, _)) => admit(stream, &service, &seats, &tree),
-                // It was shut down.
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
-                Err(_) => tokio::time::sleep(PAUSE).await,
+            let called = poll_fn(|context| match end.poll_read_ready(context) {
+                Poll::Ready(_) => Poll::Ready(None),
+                Poll::Pending => listener.poll_accept(context).map(Some),
+            });
+            match called.await {
+                None => return Ok(()),
+                Some(Ok((stream, _))) => admit(stream, &service, &seats, &tree),
+                Some(Err(_)) => tokio::time::sleep(PAUSE).await,
             }
         }
     });
