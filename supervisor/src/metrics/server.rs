@@ -89,10 +89,10 @@ mod tests {
 
     fn asked(address: SocketAddr, request: &[u8]) -> String {
         let mut reader = TcpStream::connect(address).unwrap();
-        reader.write_all(request).unwrap();
-        reader.shutdown(std::net::Shutdown::Write).unwrap();
         let mut said = String::new();
-        // What was not read resets the connection behind the answer.
+        // Who says too much has the connection reset, before or behind the answer.
+        let _ = reader.write_all(request);
+        let _ = reader.shutdown(std::net::Shutdown::Write);
         let _ = reader.read_to_string(&mut said);
         said
     }
@@ -112,7 +112,6 @@ mod tests {
             (b"GET / HTTP/1.1\r\n\r\n", "404"),
             (b"\x16\x03\x01 nonsense\r\n\r\n", "400"),
             (b"GET /metr", "400"),
-            (&vec![b'x'; 3 * LONGEST], "400"),
         ] {
             let said = asked(address, request);
             assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{said}");
@@ -122,5 +121,8 @@ mod tests {
                 "{said}"
             );
         }
+        let said = asked(address, &vec![b'x'; 3 * LONGEST]);
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 400 "), "{said}");
+        assert!(asked(address, b"GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "), "it goes on");
     }
 }

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use shellgate_tests::{Metrics, Pod, gone, skip, until};
 
-use super::{OPEN, fine, refusing, under_each_runtime};
+use super::{OPEN, fine, refusing, slow, under_each_runtime};
 
 /// A folder of policies as the kubelet mounts one: what is exchanged is a link that the files' names lead through.
 fn mount(pod: &Pod, version: u32, policy: &str) {
@@ -173,5 +173,34 @@ fn a_call_that_is_being_judged_keeps_its_policy_whose_service_ends_with_it() {
                 |record: &Value| records.iter().position(|one| one == record).expect("it is one of them");
             assert!(at(&changes[1]) < at(shell), "judged by the old one after the change");
         }
+    });
+}
+
+/// runc's own first exec is interrupted every ten milliseconds and made again; crun's waits for its answer.
+#[test]
+fn a_call_that_is_made_again_after_the_change_is_judged_by_the_new_policy() {
+    under_each_runtime(|runtime| {
+        let mut pod = Pod::new(runtime, OPEN);
+        let _agent = pod.agent(&[]);
+        pod.up("c1");
+        std::fs::write(pod.root().join("policy.yaml"), slow(&pod, 4.0)).unwrap();
+        until("the slow policy", || of_kind(&pod, "config_changed").len() == 1);
+        let echo = pod.exec_live("c1", &["/bin/echo", "hello"]);
+        until("the question", || pod.root().join("asked").exists());
+        std::fs::write(pod.root().join("policy.yaml"), refusing("echo")).unwrap();
+        until("the next policy", || of_kind(&pod, "config_changed").len() == 2);
+        let done = echo.finish();
+        pod.delete("c1");
+        pod.closed();
+        let changes = of_kind(&pod, "config_changed");
+        let (kind, other, change, said) = match runtime {
+            "runc" => ("call_denied", "shell", &changes[1], ""),
+            _ => ("shell", "call_denied", &changes[0], "hello\n"),
+        };
+        assert_eq!(done.stdout(), said, "{}", done.stderr());
+        let calls = pod.about(kind, "/bin/echo");
+        assert_eq!((calls.len(), pod.about(other, "/bin/echo").len()), (1, 0));
+        let whole = change["config_digest"].as_str().expect("text");
+        assert!(whole.starts_with(calls[0]["config_digest"].as_str().expect("text")), "{change} {calls:?}");
     });
 }
