@@ -103,7 +103,11 @@ struct Ledger {
 impl Ledger {
     /// For records that no exec waits for: a failure is counted by the trace itself.
     fn note(&self, record: &Record) {
-        if let Err(error) = self.trace.write(record) {
+        self.note_all(std::slice::from_ref(record));
+    }
+
+    fn note_all(&self, records: &[Record]) {
+        if let Err(error) = self.trace.write_all(records) {
             tracing::error!("{error}");
         }
     }

@@ -3,7 +3,9 @@
 
 mod agent;
 mod asks;
+mod engines;
 mod inside;
+mod kubernetes;
 mod podman;
 mod profile;
 mod relief;

@@ -191,7 +191,12 @@ impl Session {
         let ancestry = self.ancestry(attempt.target.pid, attempt.process.ppid);
         describe::describe(
             attempt,
-            Context { session_id: &self.id, seq: self.next_seq(), ancestry, env: policy.env },
+            Context {
+                session_id: &self.id,
+                seq: self.next_seq(),
+                ancestry,
+                environments: &policy.environments,
+            },
         )
     }
 

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use super::{Ledger, OBSERVER_GRACE, lifecycle, open};
-use crate::config::{Config, EventEnv, OnFailure};
+use crate::config::{Config, OnFailure};
 use crate::control::approvals::Approvals;
+use crate::enrich::environment::Environments;
 use crate::hooks::Refusal;
 use crate::hooks::gate::Gate;
 use crate::hooks::lifecycle::Lifecycle;
@@ -30,7 +31,7 @@ pub(super) struct Policy {
     pub(super) lifecycle: Lifecycle,
     pub(super) observers: Observers,
     pub(super) redactor: Arc<Redactor>,
-    pub(super) env: EventEnv,
+    pub(super) environments: Environments,
     pub(super) trace_on_failure: OnFailure,
 }
 
@@ -57,7 +58,7 @@ impl Policy {
             lifecycle,
             observers: open::start_observers(config, dir, &redactor, ledger),
             redactor,
-            env: config.event_env,
+            environments: Environments::new(config.event_env),
             trace_on_failure: config.trace.on_failure,
         })
     }

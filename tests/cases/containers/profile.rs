@@ -12,7 +12,7 @@ use super::{fine, podman, refusing, under_each_runtime};
 /// Podman's own profile, as Debian has it.
 pub(super) const BASE: &str = "/usr/share/containers/seccomp.json";
 
-fn profile(words: &[&str]) -> Output {
+pub(super) fn profile(words: &[&str]) -> Output {
     Command::new(shellgate()).arg("oci-profile").args(words).output().expect("shellgate starts")
 }
 
@@ -27,7 +27,7 @@ pub(super) fn made(pod: &Pod, words: &[&str]) -> PathBuf {
     file
 }
 
-fn checked(file: &Path) -> (i32, String) {
+pub(super) fn checked(file: &Path) -> (i32, String) {
     let done = profile(&["--check", file.to_str().expect("text")]);
     (done.status.code().expect("it ends by itself"), String::from_utf8_lossy(&done.stdout).into_owned())
 }
