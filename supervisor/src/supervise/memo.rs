@@ -104,7 +104,12 @@ impl Memo {
             answered: Mutex::new(false),
         });
         let before = slots.insert(attempt.target, Arc::clone(&slot));
-        let claim = Claim::Ours { slot, abandoned: before.and_then(|before| before.recorded_seq()) };
+        let abandoned = before.and_then(|before| {
+            // The same call under a policy that is not in force any more: nobody records that judgement now.
+            let superseded = before.key.policy != policy.number && before.key.call == slot.key.call;
+            if superseded && before.record() { None } else { before.recorded_seq() }
+        });
+        let claim = Claim::Ours { slot, abandoned };
         (claim, policy)
     }
 
