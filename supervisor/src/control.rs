@@ -17,6 +17,7 @@ use crate::hooks::lifecycle::Reply;
 use wire::{EventRequest, SessionFacts};
 
 pub use client::{Client, ClientError};
+pub use peer::Tree;
 pub use schema::schema;
 pub use server::{Bound, Serving, bind, listen_privately, serve};
 

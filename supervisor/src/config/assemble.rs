@@ -25,6 +25,7 @@ pub(super) fn from_file(found: &Found) -> Result<Config, ConfigError> {
     let path = std::path::absolute(&found.path).unwrap_or_else(|_| found.path.clone());
     let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
     let mut config = assemble(&found.path.display().to_string(), &found.text, &Workshop::new(&folder))?;
+    config.texts.insert(0, path.clone());
     config.files.insert(0, path);
     config.warnings.extend(warn::writable(&config.files));
     Ok(config)
@@ -143,6 +144,7 @@ fn settings(file: &str, raw: &RawConfig) -> Result<Config, ConfigError> {
         no_new_privs: raw.no_new_privs.unwrap_or(true),
         warnings,
         files: Vec::new(),
+        texts: Vec::new(),
     })
 }
 
@@ -184,6 +186,7 @@ impl Assembly<'_> {
                 let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
                 let workshop = Workshop { folder, ..self.workshop.clone() };
                 self.stage(at, &raw.value, raw.referenced, &name, &workshop)?;
+                self.config.texts.push(path.clone());
                 self.config.files.push(path);
                 Ok(())
             }

@@ -3,6 +3,7 @@
 use std::ffi::{CString, NulError, OsString};
 use std::fs::File;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -74,6 +75,7 @@ pub struct Builder {
     require_seal: Option<Level>,
     interactive: bool,
     kill_tree: bool,
+    metrics: Option<SocketAddr>,
     verbose: u8,
 }
 
@@ -198,6 +200,12 @@ impl Builder {
         self
     }
 
+    /// Where Prometheus may ask for metrics, for as long as the session lasts.
+    pub fn metrics(mut self, address: SocketAddr) -> Self {
+        self.metrics = Some(address);
+        self
+    }
+
     /// What the supervisor writes to its log: 0 warnings, 1 more, 2 all.
     pub(crate) fn verbose(mut self, verbose: u8) -> Self {
         self.verbose = verbose;
@@ -243,7 +251,7 @@ impl Builder {
         config.add_hooks(self.hooks);
         let redactor = Redactor::new(config.trace.redact, &config.trace.redact_patterns)?;
         let dir = sessions::create(self.workdir.as_deref())?;
-        let trace = Trace::open(&dir.trace_path)?.with_redactor(redactor.clone());
+        let trace = Trace::open(&dir.trace_path)?;
         if self.verbose > 0 {
             launch::say(format_args!("session {} ({})", dir.id, dir.trace_path.display()));
         }
@@ -267,12 +275,12 @@ impl Builder {
             config,
             dir,
             trace,
-            redactor,
             seal: self.seal,
             require_seal: self.require_seal,
             kill_tree: self.kill_tree,
             interactive: self.interactive,
             verbose: self.verbose > 0,
+            metrics: self.metrics,
             command: shown,
         };
         Ok(Prepared { plan, setup, log, verbose: self.verbose })

@@ -141,6 +141,8 @@ impl Counting {
             | Line::Ask(_)
             | Line::HookFault(_)
             | Line::Gap(_)
+            | Line::ConfigChanged(_)
+            | Line::ConfigRejected(_)
             | Line::SessionEnd(_) => {}
         }
     }
