@@ -11,6 +11,7 @@ mod methods;
 mod peer;
 mod schema;
 mod server;
+pub(crate) mod tree;
 pub mod wire;
 
 use crate::hooks::lifecycle::Reply;

@@ -1,8 +1,8 @@
 //! `shellgate log`: shows a trace to a person, or its records to a program. Reads only; trusts nothing in it.
 
 pub(in crate::cli) mod escape;
-mod line;
-mod list;
+pub(in crate::cli) mod line;
+pub(in crate::cli) mod list;
 mod plain;
 pub(in crate::cli) mod source;
 mod stats;

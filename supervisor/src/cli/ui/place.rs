@@ -1,0 +1,129 @@
+//! Who is at the other end of a TCP connection: the processes that hold its socket, found by the socket's inode. The
+//! loopback interface is as near to the watched tree as to us, so each of them must stand outside of every tree.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use procfs::net::TcpState;
+use procfs::process::{FDTarget, Process};
+
+use crate::control::tree::{Standing, Tree};
+use crate::sys::pidfd;
+
+/// Both ends of a connection, as the kernel's table names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Connection {
+    pub(super) client: SocketAddr,
+    pub(super) ours: SocketAddr,
+}
+
+/// Whether all that hold the client's end stand outside of these trees. The error says why not; what cannot be told is not.
+pub(super) fn is_outside<'a>(
+    connection: Connection,
+    trees: impl Iterator<Item = &'a Tree> + Clone,
+) -> Result<(), String> {
+    let inode = socket(connection)?;
+    let holders = holders(inode)?;
+    if holders.is_empty() {
+        return Err("the process that connected cannot be found; answer with `shellgate approvals`".to_owned());
+    }
+    for (pid, handle) in &holders {
+        for tree in trees.clone() {
+            match tree.place(*pid, handle.as_fd()) {
+                Standing::Outside => {}
+                Standing::Inside => {
+                    return Err("the process that connected is inside a watched tree".to_owned());
+                }
+                Standing::Unknown(why) => return Err(why),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The inode of the client's socket, which must be of our user or root's.
+fn socket(connection: Connection) -> Result<u64, String> {
+    let table = procfs::net::tcp().map_err(|error| format!("cannot read /proc/net/tcp: {error}"))?;
+    let mut found = table.into_iter().filter(|entry| {
+        (entry.local_address, entry.remote_address) == (connection.client, connection.ours)
+            && entry.state == TcpState::Established
+    });
+    let (Some(entry), None) = (found.next(), found.next()) else {
+        return Err("the connection is not in the kernel's table: its client is gone".to_owned());
+    };
+    let us = nix::unistd::geteuid().as_raw();
+    if entry.uid != us && entry.uid != 0 {
+        return Err(format!("this page is for the user that started it and for root, not for uid {}", entry.uid));
+    }
+    Ok(entry.inode)
+}
+
+/// The processes that have it open, each with a handle that was made while it had.
+fn holders(inode: u64) -> Result<Vec<(i32, OwnedFd)>, String> {
+    let all = procfs::process::all_processes().map_err(|error| format!("cannot read /proc: {error}"))?;
+    let mut found = Vec::new();
+    for process in all.flatten() {
+        if !holds(&process, inode) {
+            continue;
+        }
+        let gone = |_| "the process that connected has ended".to_owned();
+        let handle = pidfd::open(process.pid).map_err(gone)?;
+        // The number could have become another process's before the handle was made.
+        if holds(&process, inode) {
+            found.push((process.pid, handle));
+        }
+    }
+    Ok(found)
+}
+
+/// Not so for a process whose descriptors we may not read.
+fn holds(process: &Process, inode: u64) -> bool {
+    let Ok(open) = process.fd() else { return false };
+    open.flatten().any(|open| open.target == FDTarget::Socket(inode))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    fn connected() -> (TcpStream, Connection) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (client_end, ours) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        // Accepted and kept, or the kernel would reset it.
+        std::mem::drop(std::thread::spawn(move || (listener.accept(), std::thread::park())));
+        (client, Connection { client: client_end, ours })
+    }
+
+    fn below(pid: u32) -> Tree {
+        Tree::below(pid.cast_signed()).unwrap()
+    }
+
+    #[test]
+    fn whoever_holds_the_other_end_is_found_and_placed() {
+        let (client, connection) = connected();
+        let none: [Tree; 0] = [];
+        assert_eq!(is_outside(connection, none.iter()), Ok(()));
+        let ours = [below(std::process::id())];
+        assert!(is_outside(connection, ours.iter()).unwrap_err().contains("inside a watched tree"));
+        drop(client);
+        assert!(is_outside(connection, none.iter()).unwrap_err().contains("gone"));
+    }
+
+    #[test]
+    fn one_holder_inside_is_enough_to_refuse() {
+        use std::process::{Command, Stdio};
+        let (client, connection) = connected();
+        let inherited = Stdio::from(OwnedFd::from(client.try_clone().unwrap()));
+        let mut child = Command::new("/bin/sleep").arg("60").stdin(inherited).spawn().unwrap();
+        let tree = [below(child.id())];
+        let said = is_outside(connection, tree.iter());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(said.unwrap_err().contains("inside a watched tree"), "we hold it too, and stand outside");
+    }
+}
