@@ -38,4 +38,5 @@ mod terminal;
 mod text;
 mod trace_file;
 mod turn_hooks;
+mod ui;
 mod wrappers;
