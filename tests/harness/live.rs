@@ -116,9 +116,12 @@ impl Live {
     /// The name of its session.
     #[track_caller]
     pub fn session_id(&self) -> String {
-        let records = self.records();
-        let name = records.first().and_then(|record| record["session_id"].as_str());
-        name.expect("a trace begins with its session").to_owned()
+        let mut name = None;
+        self.recorded("its start", |records| {
+            name = records.first().and_then(|record| record["session_id"].as_str().map(str::to_owned));
+            name.is_some()
+        });
+        name.expect("it was waited for")
     }
 
     /// Waits until the trace says so.

@@ -88,7 +88,7 @@ pub(super) fn run(args: &ApprovalsArgs) -> anyhow::Result<ExitCode> {
             print("denied\n")?;
         }
         #[cfg(feature = "ui")]
-        ApprovalsVerb::Watch => watch::watch(places)?,
+        ApprovalsVerb::Watch => return watch::watch(places),
     }
     Ok(ExitCode::SUCCESS)
 }

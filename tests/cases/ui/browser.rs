@@ -73,15 +73,15 @@ fn a_card_that_has_just_come_takes_no_click() {
 #[test]
 fn what_a_program_wrote_is_text_and_never_markup() {
     let evil = "<img src=x onerror=\"window.owned=1\"><script>window.owned=2</script>";
-    let script = format!("#!/bin/sh\n# {evil}\ntouch 'RAN'\n");
+    let script = format!("#!/bin/bash\n# {evil}\ntouch 'RAN'\n");
     let live = asking().script("evil.sh", script).start(["bash", "-c", "./evil.sh \"$1\"; touch \"$1\"", "x", evil]);
     let ui = live.ui();
     let mut browser = browser!(&ui.link());
     browser.until("document.querySelector('.card .call')?.textContent === 'touch RAN'");
-    browser.until("[...document.querySelectorAll('.row .command')].some((row) => row.textContent.includes('<img src=x'))");
     // Folded out: argv and the script.
-    let find = "[...document.querySelectorAll('.row')].findIndex((row) => row.textContent.includes('./evil.sh'))";
-    browser.value(&format!("document.querySelectorAll('.row .line')[{find}].click()"));
+    let find = "[...document.querySelectorAll('.row .line')].find((line) => line.querySelector('.command').textContent.startsWith('./evil.sh'))";
+    browser.until(&format!("{find}?.textContent.includes('<img src=x onerror=')"));
+    browser.value(&format!("{find}.click()"));
     browser.until("document.querySelector('.more')?.textContent.includes('# <img src=x onerror=')");
     browser.value("new Promise((done) => setTimeout(done, 700))");
     browser.click(".card .deny");
@@ -103,8 +103,9 @@ fn trace(execs: u64) -> String {
     let answers = json!([{"hook": "dev", "answer": "none", "duration_us": 40}]);
     for seq in 1..=execs {
         let time = format!("2026-11-29T10:{:02}:{:02}.000000Z", seq / 60 % 60, seq % 60);
-        let parent = if seq == 1 { 0 } else { (seq - 1) / 8 * 8 + u64::from(seq < 9) };
-        let ancestry = if parent == 0 || parent >= seq { json!([]) } else { json!([{"seq": parent, "path": "/bin/sh"}]) };
+        // Eight below each.
+        let parent = json!([{"seq": (seq + 6) / 8, "path": "/bin/sh"}]);
+        let ancestry = if seq == 1 { json!([]) } else { parent };
         let event = json!({"event": "on-shell", "phase": "before", "schema": 1, "session_id": "long", "seq": seq,
             "time": time, "path": "/usr/bin/cc", "name": "cc", "path_raw": "cc", "argv": ["cc", "-c", format!("file{seq}.c")],
             "argv_base64": null, "command": format!("cc -c file{seq}.c"), "cwd": "/w", "cwd_deleted": false, "pid": 1000 + seq,
@@ -147,7 +148,7 @@ fn a_session_of_five_thousand_events_scrolls_and_searches() {
     );
     // Told, not judged: a busy machine is no fault of the page.
     eprintln!("frames of a scroll through {EXECS} rows, in ms: {measured}");
-    browser.until(&format!("document.querySelector('.row:last-child .command') !== null && document.body.innerText.includes('file{EXECS}.c')"));
+    browser.until("[...document.querySelectorAll('.row')].some((row) => row.offsetTop + row.offsetHeight === document.querySelector('.space').offsetHeight)");
     assert!(browser.value(drawn).as_u64().is_some_and(|rows| (10..150).contains(&rows)));
     browser.click("#search");
     browser.type_text("file4321.c");

@@ -61,7 +61,7 @@ fn a_timeline_has_who_started_what_how_it_ended_and_why_it_was_refused() {
 
 #[test]
 fn a_stream_that_was_cut_off_goes_on_behind_the_last_message() {
-    let line = "true first; read x < go; true second; read x < go; true third; read x < go";
+    let line = "/bin/true first; read x < go; /bin/true second; read x < go; /bin/true third; read x < go";
     let live = asking().pipe("go").start(["bash", "-c", line]);
     let (ui, path) = (live.ui(), path(&live));
     let (_, events) = rows(&ui, &path, None, |row| row["kind"] == "ran");

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::places::Places;
 use super::{Decision, answer};
 use crate::control::tree::Tree;
-use crate::control::wire::{Approving, FORBIDDEN, ListRequest, STATE, SessionFacts};
+use crate::control::wire::{Approving, FORBIDDEN, ListRequest, PendingAsk, STATE, SessionFacts};
 use crate::control::{Client, ClientError};
 
 /// How often it is looked for new sessions, and whether one that asks nobody still runs.
@@ -32,7 +32,20 @@ pub(in crate::cli) struct Running {
     pub(in crate::cli) approving: Approving,
     /// Why its asks cannot be seen.
     pub(in crate::cli) blind: Option<String>,
+    /// When `approving` was told.
+    told: Instant,
     socket: PathBuf,
+}
+
+impl Running {
+    /// What waits, with the seconds that are left now.
+    pub(in crate::cli) fn pending(&self) -> impl Iterator<Item = PendingAsk> {
+        let passed = self.told.elapsed().as_secs();
+        self.approving.pending.iter().map(move |ask| PendingAsk {
+            seconds_left: ask.seconds_left.saturating_sub(passed),
+            ..ask.clone()
+        })
+    }
 }
 
 /// Told after each change.
@@ -132,7 +145,7 @@ impl Desk {
         let mut running = self.running();
         let Some(known) = running.get_mut(socket) else { return };
         let changed = known.approving != approving || known.blind != blind;
-        (known.approving, known.blind) = (approving, blind);
+        (known.approving, known.blind, known.told) = (approving, blind, Instant::now());
         drop(running);
         if changed {
             (self.on_change)();
@@ -169,8 +182,8 @@ fn meet(socket: &Path) -> Result<(Client, Running), ClientError> {
     // The process is there when its number is looked up, or the call behind it would not be answered.
     let tree = Arc::new(client.tree()?);
     let facts = client.call("session", &json!({}))?;
-    let running = Running { facts, tree, approving: nothing(), blind: None, socket: socket.to_owned() };
-    Ok((client, running))
+    let (told, socket) = (Instant::now(), socket.to_owned());
+    Ok((client, Running { facts, tree, approving: nothing(), blind: None, told, socket }))
 }
 
 fn nothing() -> Approving {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::tail::{Mark, Next, Tail};
-use crate::cli::log::escape::escape;
+use crate::cli::log::escape::{escape, escape_lines};
 use crate::cli::log::line::word_of;
 use crate::cli::log::source::Source;
 use crate::event::{Event, Recipe, Script};
@@ -137,10 +137,9 @@ fn pretty(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// Text of several lines, each made harmless.
+/// Text of several lines, made harmless and not too long.
 pub(super) fn block(text: &str) -> String {
-    let lines: Vec<_> = text.split('\n').map(|line| escape(&line.replace('\t', "    ")).into_owned()).collect();
-    cut(lines.join("\n").trim_end_matches('\n'))
+    cut(&escape_lines(text))
 }
 
 fn cut(text: &str) -> String {

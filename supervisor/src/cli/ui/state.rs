@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::detail::block;
 use super::sessions::Sessions;
-use crate::cli::approvals::desk::{Desk, Running};
+use crate::cli::approvals::desk::Desk;
 use crate::cli::approvals::places::Places;
 use crate::cli::log::escape::escape;
 use crate::cli::log::source::Source;
@@ -62,10 +62,17 @@ impl Shown {
         self.desk.sessions().into_iter().map(|running| running.tree).filter(|tree| tree.is_there()).collect()
     }
 
-    /// The session of exactly this name.
+    /// The session of exactly this name, also one that has just begun.
     pub(super) fn source(&self, id: &str) -> Option<Source> {
-        let all = self.sessions().all();
-        all.into_iter().map(|(source, _)| source).find(|source| source.session_id == id)
+        let mut sessions = self.sessions();
+        let find = |sessions: &Sessions| {
+            let mut all = sessions.all().into_iter().map(|(source, _)| source);
+            all.find(|source| source.session_id == id)
+        };
+        find(&sessions).or_else(|| {
+            sessions.look(self.workdir.as_deref());
+            find(&sessions)
+        })
     }
 
     /// All of it, as the page reads it.
@@ -96,13 +103,12 @@ impl Shown {
         json!({
             "workdir": self.workdir.as_deref().map(Path::display).map(|path| path.to_string()),
             "sessions": sessions,
-            "asks": running.iter().flat_map(asks).collect::<Vec<_>>(),
+            "asks": running
+                .iter()
+                .flat_map(|running| running.pending().map(|ask| shown(&running.facts.session_id, &ask)))
+                .collect::<Vec<_>>(),
         })
     }
-}
-
-fn asks(running: &Running) -> impl Iterator<Item = Value> {
-    running.approving.pending.iter().map(|ask| shown(&running.facts.session_id, ask))
 }
 
 /// All of an ask that decides what runs, made harmless.

@@ -47,6 +47,9 @@ export class Timeline {
     this.show = show;
     this.place.scrollTop = 0;
     this.refresh();
+    // What was found may stand below many ancestors.
+    const first = this.list.items.findIndex((item) => !item.dim);
+    if (this.words.length && first > 0) this.list.show(first);
   }
 
   soon() {
