@@ -16,6 +16,7 @@ pub mod process;
 pub mod ring;
 pub mod seccomp;
 pub mod startup;
+pub mod terminal;
 
 use std::io;
 

@@ -39,4 +39,5 @@ mod text;
 mod trace_file;
 mod turn_hooks;
 mod ui;
+mod watch;
 mod wrappers;

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shellgate_tests::{Event, Gate, Live, Ui, need};
+use shellgate_tests::{Event, Gate, Live, Ui, need, until};
 
 use super::{asking, asks};
 
@@ -80,6 +80,7 @@ fn a_stream_that_was_cut_off_goes_on_behind_the_last_message() {
     let trace = live.session_trace();
     std::fs::rename(&trace, trace.with_extension("old")).expect("the trace can be rotated");
     live.give("go");
+    until("the new file", || trace.exists());
     let (after, events) = rows(&ui, &path, Some(&id), |row| row["kind"] == "outcome");
     assert!(events.iter().any(|event| event.name == "restart"), "{events:#?}");
     assert!(after.iter().all(|row| row["kind"] != "start"), "the new file has no start");

@@ -94,8 +94,8 @@ fn whole(waiting: &Waiting) -> Vec<Line<'static>> {
 
 fn nothing(board: &Board) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(match board.sessions {
-        0 => "no session runs",
-        _ => "nothing waits",
+        0 => "There is no session that runs.",
+        _ => "Waiting for questions.",
     })];
     lines.extend(board.blind.iter().map(|why| Line::from(escape(why).into_owned())));
     lines

@@ -50,7 +50,7 @@ function look(id) {
       headline();
     }
   };
-  listen(`/api/sessions/${encodeURIComponent(id)}/rows`, reading.signal, on);
+  listen(`/api/sessions/${encodeURIComponent(id)}/rows`, reading.signal, on, notice);
   list();
   headline();
 }
