@@ -17,7 +17,11 @@ fn asking() -> Gate {
 /// A terminal outside of the tree whose shell watches the session in this folder.
 fn watching(session: &Path) -> Terminal {
     let mut terminal = Gate::open().terminal();
-    terminal.line(&format!("{} approvals --workdir {} watch; echo st''$?", shellgate().display(), session.display()));
+    terminal.line(&format!(
+        "{} approvals --workdir {} watch; echo st''$?",
+        shellgate().display(),
+        session.display()
+    ));
     terminal
 }
 
@@ -112,7 +116,11 @@ fn the_terminal_is_as_before_after_keys_and_after_signals() {
     ] {
         let mut terminal = Gate::open().terminal();
         let before = terminal.settings();
-        terminal.line(&format!("{} approvals --workdir {} watch; echo st''$?", shellgate().display(), session.display()));
+        terminal.line(&format!(
+            "{} approvals --workdir {} watch; echo st''$?",
+            shellgate().display(),
+            session.display()
+        ));
         terminal.shows("Waiting");
         assert_ne!(terminal.settings(), before, "keys come at once");
         let watcher = only_child(terminal.leader());

@@ -71,7 +71,7 @@ impl Browser {
         let page = pages.iter().find(|target| target["type"] == "page").expect("a page is open");
         let attach = json!({"targetId": page["targetId"], "flatten": true});
         let attached = browser.call("Target.attachToTarget", &attach);
-        browser.session = attached["sessionId"].as_str().expect("a session").to_owned();
+        attached["sessionId"].as_str().expect("a session").clone_into(&mut browser.session);
         for domain in ["Page", "Runtime", "Log"] {
             browser.call(&format!("{domain}.enable"), &json!({}));
         }
@@ -102,11 +102,9 @@ impl Browser {
                 assert!(message["error"].is_null(), "{method} {params}: {}", message["error"]);
                 return message["result"].clone();
             }
-            match message["method"].as_str() {
-                Some("Runtime.consoleAPICalled" | "Runtime.exceptionThrown" | "Log.entryAdded") => {
-                    self.said.push(message["params"].to_string());
-                }
-                _ => {}
+            let said = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
+            if message["method"].as_str().is_some_and(|method| said.contains(&method)) {
+                self.said.push(message["params"].to_string());
             }
         }
     }
@@ -145,7 +143,8 @@ impl Browser {
             "(() => {{ const box = {find}.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2] }})()"
         ));
         for kind in ["mousePressed", "mouseReleased"] {
-            let event = json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1});
+            let event =
+                json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1});
             self.call("Input.dispatchMouseEvent", &event);
         }
     }

@@ -86,9 +86,11 @@ impl Ui {
     pub fn open(&self, method: &str, path: &str, headers: &[(&str, String)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).expect("the page is served");
         stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a plain socket option");
-        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        let close = format!("Connection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        let text = format!("{method} {path} HTTP/1.1\r\n{headers}{close}");
+        let mut text = format!("{method} {path} HTTP/1.1\r\n");
+        for (name, value) in headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        text += &format!("Connection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         stream.write_all(text.as_bytes()).expect("the server takes a request");
         stream
     }
@@ -104,7 +106,7 @@ impl Ui {
         let mut headers = self.headers();
         headers.extend(after.map(|id| ("Last-Event-ID", id.to_owned())));
         let mut stream = self.open("GET", path, &headers, "");
-        let (mut text, mut block, mut found) = (String::new(), [0; 1 << 16], Vec::new());
+        let (mut text, mut block, mut found) = (String::new(), vec![0; 1 << 16], Vec::new());
         loop {
             let got = stream.read(&mut block).expect("the stream goes on");
             assert!(got > 0, "the stream ended: {text}");

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use super::log::escape::escape;
 use super::print;
-use crate::control::{Client, ClientError};
 use crate::control::wire::{AllowRequest, Approving, DenyRequest, ListRequest, PendingAsk};
+use crate::control::{Client, ClientError};
 
 use places::Places;
 

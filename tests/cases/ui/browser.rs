@@ -74,7 +74,8 @@ fn a_card_that_has_just_come_takes_no_click() {
 fn what_a_program_wrote_is_text_and_never_markup() {
     let evil = "<img src=x onerror=\"window.owned=1\"><script>window.owned=2</script>";
     let script = format!("#!/bin/bash\n# {evil}\ntouch 'RAN'\n");
-    let live = asking().script("evil.sh", script).start(["bash", "-c", "./evil.sh \"$1\"; touch \"$1\"", "x", evil]);
+    let live =
+        asking().script("evil.sh", script).start(["bash", "-c", "./evil.sh \"$1\"; touch \"$1\"", "x", evil]);
     let ui = live.ui();
     let mut browser = browser!(&ui.link());
     browser.until("document.querySelector('.card .call')?.textContent === 'touch RAN'");
@@ -174,4 +175,42 @@ fn a_session_of_five_thousand_events_scrolls_and_searches() {
     browser.press("ArrowDown");
     browser.until("document.querySelector('.row.selected .command').textContent === 'cc -c file2.c'");
     assert_eq!(browser.said(), [] as [String; 0]);
+}
+
+/// The picture in the documentation, of a session that really was:
+/// `cargo test -p shellgate-tests the_picture -- --ignored`.
+#[test]
+#[ignore = "draws docs/ui.png anew"]
+fn the_picture_of_the_documentation() {
+    let rules = "
+- {deny: force-pushing rewrites shared history, exe: git, if: \"argv.exists(a, a == '--force')\"}
+- {deny: this reads a credential, exe: [cat, less], if: \"argv.exists(a, a.contains('shadow'))\"}
+- {ask: install packages?, exe: npm, if: \"argv.exists(a, a == 'install')\"}";
+    let agent = "git status --short\nmake test\ngit commit -qam 'count words'\ngit push --force origin main\n\
+                 cat /etc/shadow\nnpm install --save-dev prettier\nmake test\n";
+    let makefile =
+        "count: count.c\n\tcc -o count count.c\n\ntest: count\n\tprintf 'one two' | ./count | grep -qx 2\n";
+    let source = "#include <stdio.h>\nint main(void) { int c, n = 1; while ((c = getchar()) != EOF) n += c == ' '; return !printf(\"%d\\n\", n); }\n";
+    let gate = Gate::with_rules(rules).option("--interactive");
+    let gate = gate.file("Makefile", makefile).file("count.c", source).file("agent.sh", agent).repository();
+    let live = gate.start(["bash", "agent.sh"]);
+    let ui = live.ui();
+    let mut browser = browser!(&ui.link());
+    browser.until("document.querySelector('.card') !== null");
+    let find = "[...document.querySelectorAll('.row .line')].find((line) => line.querySelector('.command').textContent.startsWith('make test'))";
+    browser.until(&format!("{find} !== undefined"));
+    browser.value(&format!("{find}.click()"));
+    browser.until("document.querySelector('.more') !== null");
+    browser.value(&format!(
+        "document.querySelector('#timeline').scrollTop = {find}.parentElement.offsetTop - 120"
+    ));
+    browser.value("new Promise((done) => setTimeout(done, 300))");
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/ui.png");
+    browser.screenshot(&file);
+    let size = std::fs::metadata(&file).expect("it was just written").len();
+    assert!(size < 200_000, "{size} bytes are too many");
+    browser.prefer("dark");
+    browser.screenshot(std::path::Path::new("/tmp/uidemo/dark.png"));
+    live.approvals(["deny", "1"]);
+    live.finish();
 }

@@ -1,7 +1,7 @@
 //! Which clients are answered: those outside of the tree that have the link, on the page's own address.
 
 use serde_json::json;
-use shellgate_tests::{Gate, Ui, need, signal, until};
+use shellgate_tests::{Gate, Ui, need, until};
 
 use super::{asking, asks};
 
@@ -45,7 +45,9 @@ fn an_ask_is_answered_over_http_once_remembered_or_refused_with_a_reason() {
     assert!(ran.stderr.contains("(two are enough)"), "{}", ran.story());
     let by = format!("pid {}", ui.pid());
     let asked = ran.records.iter().filter(|record| record["record"] == "ask" && record["by"].is_string());
-    assert!(asked.clone().count() == 3 && asked.into_iter().all(|record| record["by"].to_string().contains(&by)));
+    assert!(
+        asked.clone().count() == 3 && asked.into_iter().all(|record| record["by"].to_string().contains(&by))
+    );
     ui.end();
 }
 
@@ -54,7 +56,8 @@ fn a_wrong_host_origin_token_or_kind_answers_no_ask() {
     let live = asking().start(["touch", "RAN"]);
     let ui = live.ui();
     let asked = asks(&ui, 1);
-    let path = format!("/api/sessions/{}/asks/{}", asked[0]["session"].as_str().expect("text"), asked[0]["id"]);
+    let path =
+        format!("/api/sessions/{}/asks/{}", asked[0]["session"].as_str().expect("text"), asked[0]["id"]);
     let port = ui.address.port();
     let once = json!({"answer": "once"}).to_string();
     for (name, value, status) in [
@@ -94,7 +97,7 @@ fn a_wrong_host_origin_token_or_kind_answers_no_ask() {
             assert!([401, 403, 421].contains(&reply.status), "{name} {path}: {reply:?}");
         }
     }
-    assert_eq!(asks(&ui, 1), asked, "it still waits, and nothing was remembered");
+    assert_eq!(asks(&ui, 1)[0]["id"], asked[0]["id"], "it still waits");
     assert!(!live.work().join("RAN").exists());
     live.approvals(["deny", "1"]);
     live.finish().absent(["RAN"]);
@@ -142,7 +145,7 @@ print("all tried", flush=True)
     let said = live.stdout();
     assert_eq!(said.matches("HTTP/1.1 403").count(), 6, "{said}");
     assert_eq!(said.matches("inside a watched tree").count(), 6, "{said}");
-    assert_eq!(asks(&ui, 1), asked, "it still waits");
+    assert_eq!(asks(&ui, 1)[0]["id"], asked[0]["id"], "it still waits");
     assert!(!work.join("RAN").exists());
     live.approvals(["deny", "1"]);
     live.finish().absent(["RAN"]);
@@ -202,7 +205,8 @@ fn the_page_brings_everything_itself_and_lets_nothing_else_in() {
         assert!(outside.iter().all(|word| !reply.body.contains(word)), "{file}");
         assert!(!reply.body.contains(&ui.token));
     }
-    for (method, path) in [("GET", "/etc/passwd"), ("GET", "/../../etc/passwd"), ("PUT", "/"), ("POST", "/")] {
+    for (method, path) in [("GET", "/etc/passwd"), ("GET", "/../../etc/passwd"), ("PUT", "/"), ("POST", "/")]
+    {
         assert!([404, 405].contains(&ui.request(method, path, &ui.headers(), "").status), "{method} {path}");
     }
     live.give("go");
@@ -214,7 +218,8 @@ fn it_listens_on_the_loopback_interface_alone() {
     let live = asking().pipe("go").start(["bash", "-c", "read x < go"]);
     let ui = live.ui();
     assert!(ui.address.ip().is_loopback());
-    let table = ["tcp", "tcp6"].map(|name| std::fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default());
+    let table =
+        ["tcp", "tcp6"].map(|name| std::fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default());
     let port = format!(":{:04X} ", ui.address.port());
     let listening: Vec<_> = table
         .iter()
@@ -223,10 +228,7 @@ fn it_listens_on_the_loopback_interface_alone() {
         .filter(|local| format!("{local} ").ends_with(&port))
         .collect();
     assert_eq!(listening, [format!("0100007F:{:04X}", ui.address.port())]);
-    let mut other = ui.headers();
-    other[0].1 = "x".to_owned();
-    drop(other);
-    signal(ui.pid(), nix::sys::signal::Signal::SIGTERM);
+    ui.end();
     live.give("go");
     live.finish();
 }

@@ -30,7 +30,8 @@ fn a_timeline_has_who_started_what_how_it_ended_and_why_it_was_refused() {
     let live = asking().pipe("go").start(["bash", "-c", line]);
     let ui = live.ui();
     let (rows, _) = rows(&ui, &path(&live), None, |row| is(row, "deny", "mv a b"));
-    let find = |kind, text| rows.iter().find(|row| is(row, kind, text)).unwrap_or_else(|| panic!("{rows:#?}"));
+    let find =
+        |kind, text| rows.iter().find(|row| is(row, kind, text)).unwrap_or_else(|| panic!("{rows:#?}"));
     let outer = find("ran", "read x");
     let inner = find("ran", "bash -c 'true one");
     assert_eq!((&inner["parent"], &inner["folded"]), (&outer["seq"], &json!(true)));
@@ -45,12 +46,7 @@ fn a_timeline_has_who_started_what_how_it_ended_and_why_it_was_refused() {
     assert_eq!(start["digest"].as_str().map(str::len), Some(64));
     assert_eq!(inner["answers"][0]["answer"], "none");
     // The whole record, with its script line by line.
-    let record = format!(
-        "/api/sessions/{}/records/{}/{}",
-        live.session_id(),
-        outer["at"],
-        outer["seq"]
-    );
+    let record = format!("/api/sessions/{}/records/{}/{}", live.session_id(), outer["at"], outer["seq"]);
     let sections = ui.get(&record).json();
     let text = sections["sections"].to_string();
     assert!(text.contains("argv") && text.contains("read x < go") && text.contains("guard  none"), "{text}");
@@ -67,7 +63,9 @@ fn a_stream_that_was_cut_off_goes_on_behind_the_last_message() {
     let (_, events) = rows(&ui, &path, None, |row| row["kind"] == "ran");
     let id = events.iter().rev().find_map(|event| event.id.clone()).expect("rows have an id");
     live.give("go");
-    live.recorded("the second", |records| records.iter().filter(|record| record["record"] == "outcome").count() > 1);
+    live.recorded("the second", |records| {
+        records.iter().filter(|record| record["record"] == "outcome").count() > 1
+    });
     let (more, events) = rows(&ui, &path, Some(&id), |row| row["kind"] == "outcome");
     assert!(more.iter().all(|row| row["kind"] != "start"), "not from the beginning: {more:#?}");
     assert!(events.iter().all(|event| event.name != "restart"));
@@ -114,7 +112,7 @@ fn readers_that_do_not_read_delay_nobody() {
     // And those who were slow find all of it still.
     for mut stream in slow {
         stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a plain socket option");
-        let (mut text, mut block) = (String::new(), [0; 1 << 16]);
+        let (mut text, mut block) = (String::new(), vec![0; 1 << 16]);
         while !text.contains("touch RAN") {
             let got = stream.read(&mut block).expect("the stream goes on");
             text.push_str(&String::from_utf8_lossy(&block[..got]));
@@ -128,9 +126,11 @@ fn readers_that_do_not_read_delay_nobody() {
 #[test]
 fn hostile_text_is_made_visible_before_it_leaves() {
     let line = "true $'a\\e[2Jb\\nc' $'rm\\u202efdp' '<img src=x onerror=alert(1)>'; read x < go";
-    let live = Gate::open().env("LC_ALL", "C.UTF-8").pipe("go").start(["bash", "-c", &format!("/bin/{line}")]);
+    let live =
+        Gate::open().env("LC_ALL", "C.UTF-8").pipe("go").start(["bash", "-c", &format!("/bin/{line}")]);
     let (ui, path) = (live.ui(), path(&live));
-    let (_, events) = rows(&ui, &path, None, |row| is(row, "ran", "<img src=x onerror=alert(1)>") && row["seq"] == 2);
+    let (_, events) =
+        rows(&ui, &path, None, |row| is(row, "ran", "<img src=x onerror=alert(1)>") && row["seq"] == 2);
     let all = format!("{events:?}");
     assert!(!all.contains('\u{202e}') && !all.contains('\x1b'), "{all}");
     let (shown, _) = rows(&ui, &path, None, |row| row["seq"] == 2);

@@ -32,8 +32,7 @@ impl Places {
             Self::Workdir(folder) => Ok(in_folder(folder)),
             Self::Own(wanted) => {
                 let root = sessions::root()?;
-                let ids =
-                    sessions::list(&root).with_context(|| format!("cannot read {}", root.display()))?;
+                let ids = sessions::list(&root).with_context(|| format!("cannot read {}", root.display()))?;
                 let fitting = ids.iter().rev().filter(|id| id.starts_with(wanted.as_str()));
                 Ok(fitting.flat_map(|id| in_folder(&root.join(id))).collect())
             }

@@ -76,7 +76,9 @@ impl Write for Paged {
                 text.extend_from_slice(bytes);
                 *lines += bytes.iter().filter(|byte| **byte == b'\n').count();
                 // The last row is the shell's, and long lines take several.
-                if *lines + 1 < size.rows.into() && text.len() / usize::from(size.columns) + 1 < size.rows.into() {
+                if *lines + 1 < size.rows.into()
+                    && text.len() / usize::from(size.columns) + 1 < size.rows.into()
+                {
                     return Ok(bytes.len());
                 }
                 let (text, command) = (std::mem::take(text), std::mem::take(command));

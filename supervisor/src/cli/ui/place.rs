@@ -25,7 +25,9 @@ pub(super) fn is_outside<'a>(
     let inode = socket(connection)?;
     let holders = holders(inode)?;
     if holders.is_empty() {
-        return Err("the process that connected cannot be found; answer with `shellgate approvals`".to_owned());
+        return Err(
+            "the process that connected cannot be found; answer with `shellgate approvals`".to_owned()
+        );
     }
     for (pid, handle) in &holders {
         for tree in trees.clone() {
@@ -53,7 +55,10 @@ fn socket(connection: Connection) -> Result<u64, String> {
     };
     let us = nix::unistd::geteuid().as_raw();
     if entry.uid != us && entry.uid != 0 {
-        return Err(format!("this page is for the user that started it and for root, not for uid {}", entry.uid));
+        return Err(format!(
+            "this page is for the user that started it and for root, not for uid {}",
+            entry.uid
+        ));
     }
     Ok(entry.inode)
 }

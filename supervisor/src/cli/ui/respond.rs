@@ -10,11 +10,11 @@ use hyper::{Method, Request, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::detail;
 use super::guard::{self, Refused};
 use super::place::{self, Connection};
 use super::server::Ui;
 use super::stream::{self, Events};
-use super::detail;
 use crate::cli::approvals::Decision;
 use crate::cli::log::source::Source;
 

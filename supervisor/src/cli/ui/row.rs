@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::cli::log::escape::escape;
 use crate::cli::log::line::{how, tool_call, word_of};
-use crate::event::{Event, OutcomeKind};
 use crate::event::lifecycle::LifecycleEvent;
+use crate::event::{Event, OutcomeKind};
 use crate::trace::Totals;
 use crate::trace::read::Item;
 use crate::trace::record::{AnswerLine, CallDenied, Denied, Line, SessionStart};
@@ -84,7 +84,12 @@ impl Row {
             Item::Record { line, .. } => Self { at, ..Self::record(line) },
             Item::Foreign { raw } => {
                 let text = shorten(&String::from_utf8_lossy(raw));
-                Self { kind: "foreign", at, text: format!("a later version wrote: {text}"), ..Self::default() }
+                Self {
+                    kind: "foreign",
+                    at,
+                    text: format!("a later version wrote: {text}"),
+                    ..Self::default()
+                }
             }
             Item::Torn { offset: _, bytes } => {
                 let text = format!("torn record: {bytes} bytes cannot be read");
@@ -112,9 +117,7 @@ impl Row {
             },
             Line::CallDenied(denied) => Self::denied(denied),
             Line::Outcome(ended) => Self {
-                good: Some(
-                    ended.outcome.code == Some(0) || ended.outcome.kind == OutcomeKind::Replaced,
-                ),
+                good: Some(ended.outcome.code == Some(0) || ended.outcome.kind == OutcomeKind::Replaced),
                 us: Some(ended.outcome.duration_us),
                 ..row("outcome", ended.seq, &ended.time, how(&ended.outcome))
             },
@@ -122,18 +125,15 @@ impl Row {
                 answers: said(&call.answers),
                 ..row("tool", call.seq, &call.time, tool_call(&call.event))
             },
-            Line::Lifecycle(happened) => {
-                row("event", happened.seq, &happened.time, event(&happened.event))
-            }
+            Line::Lifecycle(happened) => row("event", happened.seq, &happened.time, event(&happened.event)),
             Line::Ask(asked) => Self {
                 hook: safe(&asked.hook),
                 why: safe(&asked.answer),
                 ..row("ask", asked.seq, &asked.time, safe(&asked.question))
             },
-            Line::HookFault(fault) => Self {
-                hook: safe(&fault.hook),
-                ..row("hook", fault.seq, &fault.time, safe(&fault.detail))
-            },
+            Line::HookFault(fault) => {
+                Self { hook: safe(&fault.hook), ..row("hook", fault.seq, &fault.time, safe(&fault.detail)) }
+            }
             Line::Gap(gap) => {
                 let text = format!("{} records missing: {}", gap.lost, escape(&gap.what));
                 row("gap", gap.seq, &gap.time, text)

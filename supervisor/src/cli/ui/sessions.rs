@@ -47,9 +47,10 @@ impl Sessions {
     /// Newest first: names begin with the time.
     pub(super) fn all(&self) -> Vec<(Source, Summary)> {
         let all = self.read.iter().flat_map(|(path, scanned)| {
-            scanned.sessions.iter().map(|(id, summary)| {
-                (Source { path: path.clone(), session_id: id.clone() }, summary.clone())
-            })
+            scanned
+                .sessions
+                .iter()
+                .map(|(id, summary)| (Source { path: path.clone(), session_id: id.clone() }, summary.clone()))
         });
         let mut all: Vec<_> = all.collect();
         all.sort_by(|(one, _), (other, _)| other.session_id.cmp(&one.session_id));

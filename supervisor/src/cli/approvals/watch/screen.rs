@@ -86,7 +86,9 @@ fn whole(waiting: &Waiting) -> Vec<Line<'static>> {
     let input = ask.input.as_ref().and_then(|input| serde_json::to_string_pretty(input).ok());
     for (name, text) in [("input", &input), ("script", &ask.script)] {
         let text = text.as_deref().map(escape_lines).unwrap_or_default();
-        lines.extend(text.lines().enumerate().map(|(at, line)| row(if at == 0 { name } else { "" }, line.into())));
+        lines.extend(
+            text.lines().enumerate().map(|(at, line)| row(if at == 0 { name } else { "" }, line.into())),
+        );
     }
     lines.push(row("remember", format!("would hold for: {}", escape(&ask.scope))));
     lines
