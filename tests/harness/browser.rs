@@ -28,7 +28,7 @@ const FLAGS: &[&str] = &[
     "--disable-sync",
     "--hide-scrollbars",
     "--remote-debugging-pipe",
-    "--window-size=1280,800",
+    "--window-size=1280,1000",
     "about:blank",
 ];
 
@@ -167,12 +167,6 @@ impl Browser {
         let data = shot["data"].as_str().expect("an image");
         let bytes = base64::engine::general_purpose::STANDARD.decode(data).expect("it is base64");
         std::fs::write(file, bytes).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    }
-
-    /// Light or dark, as the user's system would say.
-    pub fn prefer(&mut self, scheme: &str) {
-        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
-        self.call("Emulation.setEmulatedMedia", &json!({ "features": features }));
     }
 }
 

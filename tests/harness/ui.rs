@@ -86,11 +86,10 @@ impl Ui {
     pub fn open(&self, method: &str, path: &str, headers: &[(&str, String)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).expect("the page is served");
         stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a plain socket option");
-        let mut text = format!("{method} {path} HTTP/1.1\r\n");
-        for (name, value) in headers {
-            text += &format!("{name}: {value}\r\n");
-        }
-        text += &format!("Connection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let mut lines = vec![format!("{method} {path} HTTP/1.1")];
+        lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
+        lines.extend(["Connection: close".to_owned(), format!("Content-Length: {}", body.len())]);
+        let text = format!("{}\r\n\r\n{body}", lines.join("\r\n"));
         stream.write_all(text.as_bytes()).expect("the server takes a request");
         stream
     }

@@ -34,7 +34,7 @@ fn a_timeline_has_who_started_what_how_it_ended_and_why_it_was_refused() {
         |kind, text| rows.iter().find(|row| is(row, kind, text)).unwrap_or_else(|| panic!("{rows:#?}"));
     let outer = find("ran", "read x");
     let inner = find("ran", "bash -c 'true one");
-    assert_eq!((&inner["parent"], &inner["folded"]), (&outer["seq"], &json!(true)));
+    assert_eq!((&inner["parent"], &inner["folded"]), (&outer["seq"], &json!("script")));
     let denied = find("deny", "mv a b");
     assert_eq!((&denied["hook"], &denied["why"]), (&json!("guard"), &json!("not moved")));
     assert_eq!(denied["parent"], outer["seq"]);

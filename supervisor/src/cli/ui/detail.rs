@@ -83,14 +83,13 @@ fn of_event(event: &Event, told: &mut Vec<Section>) {
     let argv = event.argv.iter().enumerate();
     let argv = argv.map(|(at, word)| format!("{at}  {}\n", shell_words::quote(&escape(word))));
     told.push(Section { title: "argv".to_owned(), text: cut(&argv.collect::<String>()) });
-    told.push(section("file", &event.path));
-    told.push(section("in", &event.cwd));
     if let Some(recipe) = &event.recipe {
         of_recipe(recipe, told);
     }
     if let Some(script) = &event.script {
         of_script(script, told);
     }
+    told.push(section("file, and the folder it was started in", &format!("{}\n{}", event.path, event.cwd)));
     let env = event.env.iter().map(|(name, value)| format!("{name}={value}\n"));
     told.extend(filled("variables that change what runs", &env.collect::<String>()));
 }

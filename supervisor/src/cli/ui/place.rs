@@ -3,6 +3,8 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::thread;
+use std::time::Duration;
 
 use procfs::net::TcpState;
 use procfs::process::{FDTarget, Process};
@@ -17,30 +19,43 @@ pub(super) struct Connection {
     pub(super) ours: SocketAddr,
 }
 
+/// What cannot be told for sure is looked at again, so often: processes come and go meanwhile.
+const LOOKS: usize = 3;
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Whether all that hold the client's end stand outside of these trees. The error says why not; what cannot be told is not.
 pub(super) fn is_outside<'a>(
     connection: Connection,
     trees: impl Iterator<Item = &'a Tree> + Clone,
 ) -> Result<(), String> {
-    let inode = socket(connection)?;
-    let holders = holders(inode)?;
-    if holders.is_empty() {
-        return Err(
-            "the process that connected cannot be found; answer with `shellgate approvals`".to_owned()
-        );
-    }
-    for (pid, handle) in &holders {
-        for tree in trees.clone() {
-            match tree.place(*pid, handle.as_fd()) {
-                Standing::Outside => {}
-                Standing::Inside => {
-                    return Err("the process that connected is inside a watched tree".to_owned());
-                }
-                Standing::Unknown(why) => return Err(why),
-            }
+    let mut unsure = String::new();
+    for _ in 0..LOOKS {
+        match stands(connection, trees.clone()) {
+            Standing::Outside => return Ok(()),
+            Standing::Inside => return Err("the process that connected is inside a watched tree".to_owned()),
+            Standing::Unknown(why) => unsure = why,
         }
+        thread::sleep(PAUSE);
     }
-    Ok(())
+    Err(format!("{unsure}; answer with `shellgate approvals`"))
+}
+
+fn stands<'a>(connection: Connection, trees: impl Iterator<Item = &'a Tree> + Clone) -> Standing {
+    let holders = match socket(connection).and_then(holders) {
+        Ok(holders) => holders,
+        Err(why) => return Standing::Unknown(why),
+    };
+    if holders.is_empty() {
+        return Standing::Unknown("the process that connected cannot be found".to_owned());
+    }
+    let places = holders
+        .iter()
+        .flat_map(|(pid, handle)| trees.clone().map(move |tree| tree.place(*pid, handle.as_fd())));
+    places.fold(Standing::Outside, |so_far, place| match (so_far, place) {
+        (Standing::Inside, _) | (_, Standing::Inside) => Standing::Inside,
+        (Standing::Outside, place) => place,
+        (unsure, _) => unsure,
+    })
 }
 
 /// The inode of the client's socket, which must be of our user or root's.
@@ -71,10 +86,11 @@ fn holders(inode: u64) -> Result<Vec<(i32, OwnedFd)>, String> {
         if !holds(&process, inode) {
             continue;
         }
-        let gone = |_| "the process that connected has ended".to_owned();
-        let handle = pidfd::open(process.pid).map_err(gone)?;
-        // The number could have become another process's before the handle was made.
-        if holds(&process, inode) {
+        // One that has ended holds nothing any more. The number could have become another process's before the handle
+        // was made.
+        if let Ok(handle) = pidfd::open(process.pid)
+            && holds(&process, inode)
+        {
             found.push((process.pid, handle));
         }
     }

@@ -41,9 +41,9 @@ pub(super) struct Row {
     why: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     defect: String,
-    /// Whether there is a script or recipe to fold out.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    folded: bool,
+    /// `recipe` or `script`, where there is one to fold out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folded: Option<&'static str>,
     /// Whether an outcome is what one wants of a program: exit 0, or its place taken by the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     good: Option<bool>,
@@ -172,7 +172,11 @@ impl Row {
             parent: event.ancestry.first().map(|ancestor| ancestor.seq),
             text: shorten(&event.command),
             path: if honest { String::new() } else { safe(&event.path) },
-            folded: event.script.is_some() || event.recipe.is_some(),
+            folded: match (&event.recipe, &event.script) {
+                (Some(_), _) => Some("recipe"),
+                (None, Some(_)) => Some("script"),
+                (None, None) => None,
+            },
             ..row
         }
     }

@@ -83,7 +83,7 @@ export class Timeline {
     if (row.path) what.append(element("span", { class: "path", text: `  (${row.path})` }));
     const why = [row.hook, row.why].filter(Boolean).join(row.kind === "ask" ? " → " : ": ");
     if (why) what.append(element("span", { class: "why", text: row.defect ? `${why} [${row.defect}]` : why }));
-    if (row.folded) what.append(element("span", { class: "tag", text: "script" }));
+    if (row.folded) what.append(element("span", { class: "tag", text: row.folded }));
     const line = element(
       "div",
       { class: "line", onclick: () => this.choose(node, true) },
