@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a failed call fails the test")]
 
 mod agent;
+mod engines;
 mod inside;
+mod kubernetes;
 mod profile;
 mod relief;
 

@@ -82,7 +82,8 @@ pub fn shared_state() -> PathBuf {
     scratch().join("state")
 }
 
-fn tools() -> PathBuf {
+/// Where `cargo xtask setup` puts what it does not install.
+pub(crate) fn tools() -> PathBuf {
     let ourselves = std::env::current_exe().expect("a test has an executable");
     let target = ourselves.ancestors().nth(3).expect("cargo puts tests in TARGET/PROFILE/deps");
     target.join("hook-tools")

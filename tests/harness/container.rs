@@ -33,7 +33,7 @@ pub struct Pod {
 
 /// A process of shellgate beside the containers. Killed when it goes out of scope.
 #[derive(Debug)]
-pub struct Service(Watched);
+pub struct Service(pub(crate) Watched);
 
 impl Service {
     pub fn pid(&self) -> i32 {

@@ -18,6 +18,7 @@ use nix::sys::socket::{
 use super::rights;
 use super::state::ProcessState;
 use crate::control;
+use crate::supervise;
 use crate::sys::{peer, pidfd};
 
 /// A container process state with what JSON puts around it.
@@ -50,6 +51,8 @@ pub(super) fn listen_instead(path: &Path, kind: SockType) -> io::Result<OwnedFd>
 
 /// Keeps until it is killed.
 pub fn hold(path: &Path) -> io::Result<()> {
+    // Two for each container and each exec.
+    supervise::raise_descriptor_limit();
     let listener = UnixListener::from(listen_instead(path, SockType::SeqPacket)?);
     let mut keeping = Keeping::default();
     loop {

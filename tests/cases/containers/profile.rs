@@ -10,15 +10,15 @@ use shellgate_tests::{Pod, need, shellgate, skip, until};
 use super::{fine, refusing, under_each_runtime};
 
 /// Podman's own profile, as Debian has it.
-const BASE: &str = "/usr/share/containers/seccomp.json";
+pub(super) const BASE: &str = "/usr/share/containers/seccomp.json";
 
-fn profile(words: &[&str]) -> Output {
+pub(super) fn profile(words: &[&str]) -> Output {
     Command::new(shellgate()).arg("oci-profile").args(words).output().expect("shellgate starts")
 }
 
 /// Makes a profile for the pod's agent.
 #[track_caller]
-fn made(pod: &Pod, words: &[&str]) -> PathBuf {
+pub(super) fn made(pod: &Pod, words: &[&str]) -> PathBuf {
     let socket = pod.root().join("agent.sock");
     let done = profile(&[&["--listen", socket.to_str().expect("text")], words].concat());
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -27,12 +27,12 @@ fn made(pod: &Pod, words: &[&str]) -> PathBuf {
     file
 }
 
-fn checked(file: &Path) -> (i32, String) {
+pub(super) fn checked(file: &Path) -> (i32, String) {
     let done = profile(&["--check", file.to_str().expect("text")]);
     (done.status.code().expect("it ends by itself"), String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-fn has_base() -> bool {
+pub(super) fn has_base() -> bool {
     let there = Path::new(BASE).exists();
     if !there {
         skip("containers-common", "golang-github-containers-common is not installed");

@@ -1,7 +1,9 @@
 //! One agent after another: what a holder keeps, and that nothing runs meanwhile.
 
+use std::process::Command;
+
 use nix::sys::signal::Signal;
-use shellgate_tests::{Pod, until};
+use shellgate_tests::{Pod, need, shellgate, until};
 
 use super::{OPEN, fine, refusing, slow, under_each_runtime};
 
@@ -66,4 +68,26 @@ fn an_agent_that_is_told_to_end_answers_what_it_has_begun_and_the_next_one_the_r
         assert_eq!(pod.about("shell", "/bin/echo").len(), 4, "each is judged once");
         assert!(pod.records().iter().all(|one| one["record"] != "call_denied"));
     });
+}
+
+/// It keeps two descriptors for each container and each exec; services start with 1024.
+#[test]
+fn a_holder_keeps_as_many_listeners_as_it_may() {
+    need!(prlimit);
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("hold.sock");
+    let mut holder = Command::new("prlimit")
+        .arg("--nofile=64:512")
+        .arg(shellgate())
+        .args(["oci-hold", "--listen"])
+        .arg(&socket)
+        .spawn()
+        .unwrap();
+    until("the holder's socket", || socket.exists());
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", holder.id()));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let limits = limits.unwrap();
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("it is there");
+    assert_eq!(files.split_ascii_whitespace().next(), Some("512"), "{limits}");
 }

@@ -46,8 +46,15 @@ const ALLOWED: &[Allowed] = &[
     always("crun is not installed"),
     always("podman is not installed"),
     always("golang-github-containers-common is not installed"),
+    always("containerd is not installed"),
+    always("dockerd is not installed"),
+    always("grpcio is not installed"),
+    always("kubectl is not installed"),
+    always("schemas is not installed"),
     always("vim is not installed"),
     always("cc is not installed"),
+    // They stay on the host.
+    always("the sources cannot be read"),
     // Asks PAM.
     always("su is not installed"),
 ];
