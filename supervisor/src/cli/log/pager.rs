@@ -74,7 +74,7 @@ impl Write for Paged {
             Self::Running { input: None, .. } => return Err(io::ErrorKind::BrokenPipe.into()),
             Self::Waiting { size, lines, text, command } => {
                 text.extend_from_slice(bytes);
-                *lines += bytes.iter().filter(|byte| **byte == b'\n').count();
+                *lines += bytes.split(|byte| *byte == b'\n').skip(1).count();
                 // The last row is the shell's, and long lines take several.
                 if *lines + 1 < size.rows.into()
                     && text.len() / usize::from(size.columns) + 1 < size.rows.into()

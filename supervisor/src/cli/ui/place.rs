@@ -24,13 +24,10 @@ const LOOKS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Whether all that hold the client's end stand outside of these trees. The error says why not; what cannot be told is not.
-pub(super) fn is_outside<'a>(
-    connection: Connection,
-    trees: impl Iterator<Item = &'a Tree> + Clone,
-) -> Result<(), String> {
+pub(super) fn is_outside(connection: Connection, trees: &[&Tree]) -> Result<(), String> {
     let mut unsure = String::new();
     for _ in 0..LOOKS {
-        match stands(connection, trees.clone()) {
+        match stands(connection, trees) {
             Standing::Outside => return Ok(()),
             Standing::Inside => return Err("the process that connected is inside a watched tree".to_owned()),
             Standing::Unknown(why) => unsure = why,
@@ -40,7 +37,7 @@ pub(super) fn is_outside<'a>(
     Err(format!("{unsure}; answer with `shellgate approvals`"))
 }
 
-fn stands<'a>(connection: Connection, trees: impl Iterator<Item = &'a Tree> + Clone) -> Standing {
+fn stands(connection: Connection, trees: &[&Tree]) -> Standing {
     let holders = match socket(connection).and_then(holders) {
         Ok(holders) => holders,
         Err(why) => return Standing::Unknown(why),
@@ -48,9 +45,8 @@ fn stands<'a>(connection: Connection, trees: impl Iterator<Item = &'a Tree> + Cl
     if holders.is_empty() {
         return Standing::Unknown("the process that connected cannot be found".to_owned());
     }
-    let places = holders
-        .iter()
-        .flat_map(|(pid, handle)| trees.clone().map(move |tree| tree.place(*pid, handle.as_fd())));
+    let places =
+        holders.iter().flat_map(|(pid, handle)| trees.iter().map(|tree| tree.place(*pid, handle.as_fd())));
     places.fold(Standing::Outside, |so_far, place| match (so_far, place) {
         (Standing::Inside, _) | (_, Standing::Inside) => Standing::Inside,
         (Standing::Outside, place) => place,
@@ -116,7 +112,7 @@ mod tests {
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (client_end, ours) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
         // Accepted and kept, or the kernel would reset it.
-        std::mem::drop(std::thread::spawn(move || (listener.accept(), std::thread::park())));
+        drop(thread::spawn(move || (listener.accept(), thread::park())));
         (client, Connection { client: client_end, ours })
     }
 
@@ -127,12 +123,11 @@ mod tests {
     #[test]
     fn whoever_holds_the_other_end_is_found_and_placed() {
         let (client, connection) = connected();
-        let none: [Tree; 0] = [];
-        assert_eq!(is_outside(connection, none.iter()), Ok(()));
-        let ours = [below(std::process::id())];
-        assert!(is_outside(connection, ours.iter()).unwrap_err().contains("inside a watched tree"));
+        assert_eq!(is_outside(connection, &[]), Ok(()));
+        let ours = below(std::process::id());
+        assert!(is_outside(connection, &[&ours]).unwrap_err().contains("inside a watched tree"));
         drop(client);
-        assert!(is_outside(connection, none.iter()).unwrap_err().contains("gone"));
+        assert!(is_outside(connection, &[]).unwrap_err().contains("gone"));
     }
 
     #[test]
@@ -141,8 +136,8 @@ mod tests {
         let (client, connection) = connected();
         let inherited = Stdio::from(OwnedFd::from(client.try_clone().unwrap()));
         let mut child = Command::new("/bin/sleep").arg("60").stdin(inherited).spawn().unwrap();
-        let tree = [below(child.id())];
-        let said = is_outside(connection, tree.iter());
+        let tree = below(child.id());
+        let said = is_outside(connection, &[&tree]);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(said.unwrap_err().contains("inside a watched tree"), "we hold it too, and stand outside");

@@ -118,8 +118,8 @@ async fn decide(
     let work = tokio::task::spawn_blocking(move || {
         let trees = shown.trees();
         shown.desk.decide(&session, id, &decision, |tree| {
-            let all = trees.iter().map(AsRef::as_ref).chain([tree]);
-            place::is_outside(connection, all)
+            let all: Vec<_> = trees.iter().map(AsRef::as_ref).chain([tree]).collect();
+            place::is_outside(connection, &all)
         })
     });
     match work.await {

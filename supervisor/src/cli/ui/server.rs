@@ -66,7 +66,8 @@ async fn placed(ui: &Arc<Ui>, connection: Connection) -> Result<(), String> {
     let shown = Arc::clone(&ui.shown);
     let search = tokio::task::spawn_blocking(move || {
         let trees = shown.trees();
-        place::is_outside(connection, trees.iter().map(AsRef::as_ref))
+        let trees: Vec<_> = trees.iter().map(AsRef::as_ref).collect();
+        place::is_outside(connection, &trees)
     });
     search.await.unwrap_or_else(|_| Err("shellgate failed while it looked who connected".to_owned()))
 }

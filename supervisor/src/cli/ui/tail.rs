@@ -99,7 +99,7 @@ impl Tail {
                 return Ok(Next::Item(at, item));
             }
             if !self.line()? {
-                if !self.is_another()? {
+                if !self.is_another() {
                     return Ok(Next::Nothing);
                 }
                 *self = Self { restarted: true, ..Self::open(&self.source, None)? };
@@ -125,8 +125,8 @@ impl Tail {
     }
 
     /// Whether the path leads to another file than the one that is read. Between the two steps of a rotation to none.
-    fn is_another(&self) -> anyhow::Result<bool> {
-        let Ok(now) = std::fs::metadata(&self.source.path) else { return Ok(false) };
-        Ok((now.dev(), now.ino()) != self.mark.file || now.len() < self.mark.offset)
+    fn is_another(&self) -> bool {
+        let Ok(now) = std::fs::metadata(&self.source.path) else { return false };
+        (now.dev(), now.ino()) != self.mark.file || now.len() < self.mark.offset
     }
 }
