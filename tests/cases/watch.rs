@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::json;
-use shellgate_tests::{Gate, Terminal, only_child, rules, shellgate, signal, until};
+use shellgate_tests::{Gate, Terminal, only_child, rules, shellgate, signal, state, until};
 
 fn asking() -> Gate {
     let guard = rules("guard", &json!([{"ask": "touch this?", "exe": "touch"}]));
@@ -71,15 +71,16 @@ fn what_was_typed_before_a_call_came_does_not_answer_it() {
     let live = asking().pipe("go").start(["bash", "-c", "read x < go; touch RAN; read x < go"]);
     let mut terminal = watching(live.session_trace().parent().expect("a folder"));
     terminal.shows("Waiting");
+    // It sees the call and the keys in one moment, in whatever order.
+    let watcher = only_child(terminal.leader());
+    signal(watcher, Signal::SIGSTOP);
+    until("it stands still", || state(watcher) == Some('T'));
     live.give("go");
-    for _ in 0..40 {
-        terminal.type_keys("y");
-        if terminal.has_shown("just come") {
-            break;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    terminal.shows("just come");
+    until("a call that waits", || live.approvals(["list"]).stdout().contains("touch RAN"));
+    terminal.type_keys("yyaay");
+    signal(watcher, Signal::SIGCONT);
+    terminal.shows("RAN");
+    assert!(live.approvals(["list"]).stdout().contains("touch RAN"), "it waits still");
     assert!(!live.work().join("RAN").exists());
     live.approvals(["deny", "1"]);
     live.give("go");

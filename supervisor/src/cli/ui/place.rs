@@ -45,8 +45,10 @@ fn stands(connection: Connection, trees: &[&Tree]) -> Standing {
     if holders.is_empty() {
         return Standing::Unknown("the process that connected cannot be found".to_owned());
     }
+    // One that has ended is nobody's tree any more, and no ask of it waits.
+    let there = || trees.iter().filter(|tree| tree.is_there());
     let places =
-        holders.iter().flat_map(|(pid, handle)| trees.iter().map(|tree| tree.place(*pid, handle.as_fd())));
+        holders.iter().flat_map(|(pid, handle)| there().map(|tree| tree.place(*pid, handle.as_fd())));
     places.fold(Standing::Outside, |so_far, place| match (so_far, place) {
         (Standing::Inside, _) | (_, Standing::Inside) => Standing::Inside,
         (Standing::Outside, place) => place,

@@ -59,7 +59,7 @@ impl Shown {
 
     /// The trees that a client must not be of.
     pub(super) fn trees(&self) -> Vec<Arc<Tree>> {
-        self.desk.sessions().into_iter().map(|running| running.tree).filter(|tree| tree.is_there()).collect()
+        self.desk.sessions().into_iter().map(|running| running.tree).collect()
     }
 
     /// The session of exactly this name, also one that has just begun.

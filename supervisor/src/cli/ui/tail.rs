@@ -130,3 +130,68 @@ impl Tail {
         (now.dev(), now.ino()) != self.mark.file || now.len() < self.mark.offset
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+    use std::fs;
+    use std::io::Write as _;
+    use std::path::Path;
+
+    use super::*;
+
+    fn gap(seq: u64) -> String {
+        format!(r#"{{"record":"gap","seq":{seq},"time":"t","session_id":"s","lost":1,"what":"x"}}"#)
+    }
+
+    fn put(path: &Path, text: &str) {
+        File::options().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// What there is at present: offsets of records, `restart`, `torn`.
+    fn all(tail: &mut Tail) -> Vec<String> {
+        let mut found = Vec::new();
+        loop {
+            match tail.poll().unwrap() {
+                Next::Item(at, Item::Torn { .. }) => found.push(format!("torn {at}")),
+                Next::Item(at, _) => found.push(at.to_string()),
+                Next::Restarted => found.push("restart".to_owned()),
+                Next::Nothing => return found,
+            }
+        }
+    }
+
+    #[test]
+    fn a_reader_goes_on_where_it_was_and_begins_again_with_another_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trace.jsonl");
+        let source = Source { path: path.clone(), session_id: "s".into() };
+        let line = gap(1).len() as u64 + 1;
+        put(&path, &format!("{}\n{}\n{}", gap(1), gap(2), &gap(3)[..20]));
+        let mut tail = Tail::open(&source, None).unwrap();
+        assert_eq!(all(&mut tail), ["0".to_owned(), line.to_string()], "half a line is waited for");
+        let mark = tail.mark().unwrap();
+        put(&path, &format!("{}\n", &gap(3)[20..]));
+        let third = [(2 * line).to_string()];
+        assert_eq!(all(&mut tail), third);
+        let text = mark.text().parse::<Mark>().unwrap();
+        assert_eq!(all(&mut Tail::open(&source, Some(text)).unwrap()), third, "from the mark on");
+        // Rotated, with what is shorter and with what is longer; and truncated.
+        fs::rename(&path, dir.path().join("old")).unwrap();
+        assert_eq!(all(&mut tail), [] as [&str; 0], "between the two steps of a rotation");
+        put(&path, &format!("{}\n", gap(4)));
+        assert_eq!(all(&mut tail), ["restart", "0"]);
+        assert_eq!(
+            all(&mut Tail::open(&source, Some(mark)).unwrap()),
+            ["restart", "0"],
+            "a mark of the old file"
+        );
+        File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+        put(&path, "x\n");
+        assert_eq!(all(&mut tail), ["restart", "torn 0"]);
+        for wrong in ["", "1", "1.2", "1.2.x", "1.2.3.4", "-1.2.3"] {
+            assert!(wrong.parse::<Mark>().is_err(), "{wrong}");
+        }
+    }
+}
