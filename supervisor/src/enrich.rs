@@ -6,6 +6,7 @@
 mod body; // the text: files read within bounds, pieces joined
 pub mod commands; // what a shell's text states
 pub mod describe; // the event, from an attempt
+pub mod environment; // the variables an event shows
 mod files; // reading as the target sees
 mod hashbang; // script files that are started themselves
 mod interpreters; // the table: which program has which grammar

@@ -6,6 +6,7 @@
 pub mod lifecycle;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,9 +63,9 @@ pub struct Event {
     /// The recipe a build tool was asked for; absent means none was resolved and says nothing about the call.
     pub recipe: Option<Recipe>,
     /// Variables known to change what programs execute (all of them with `event.env: all`).
-    pub env: BTreeMap<String, String>,
+    pub env: Arc<BTreeMap<String, String>>,
     /// Names of all variables, sorted.
-    pub env_names: Vec<String>,
+    pub env_names: Arc<Vec<String>>,
     pub file: FileFacts,
     /// `execve` or `execveat`.
     pub syscall: String,
@@ -103,8 +104,8 @@ impl Event {
             applet: None,
             script: None,
             recipe: None,
-            env: BTreeMap::new(),
-            env_names: Vec::new(),
+            env: Arc::default(),
+            env_names: Arc::default(),
             file: FileFacts::blank(),
             syscall: String::new(),
             abi: String::new(),
@@ -123,7 +124,7 @@ pub enum Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ancestor {
     pub seq: u64,
-    pub path: String,
+    pub path: Arc<str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -18,6 +18,15 @@ pub struct Ended {
     pub outcome: Outcome,
 }
 
+/// What a source reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    /// What became of an exec.
+    Fate { seq: u64, fate: Fate },
+    /// A process ended.
+    Exited { pid: i32, exit: Exit },
+}
+
 /// How a process ended, as one source tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
@@ -55,17 +64,68 @@ impl State {
     fn awaits(&self, pid: i32) -> bool {
         self.pending.values().any(|admitted| admitted.event.pid == pid)
     }
+
+    /// What became of an exec.
+    fn fate(&mut self, seq: u64, fate: Fate, ended: &mut Vec<(Admitted, Outcome)>) {
+        let by_us = Some("shellgate".to_owned());
+        let outcome = match fate {
+            Fate::Pending => return,
+            Fate::Ran => None,
+            Fate::Failed { errno } => Some(Outcome { errno, ..blank(OutcomeKind::ExecFailed) }),
+            Fate::Gone => Some(blank(OutcomeKind::Cancelled)),
+            Fate::Killed => {
+                Some(Outcome { signal: Some(libc::SIGKILL), by: by_us, ..blank(OutcomeKind::Signaled) })
+            }
+        };
+        let Some(admitted) = self.pending.remove(&seq) else { return };
+        let pid = admitted.event.pid;
+        if matches!(fate, Fate::Ran) {
+            self.root.get_or_insert_with(|| Ancestor { seq, path: admitted.event.path.as_str().into() });
+        }
+        // The kernel's point of no return lies before both: the program that ran here is gone. A later exec of
+        // the process may have been reported first.
+        let before = matches!(fate, Fate::Ran | Fate::Killed).then(|| self.running.remove(&pid)).flatten();
+        match (outcome, before) {
+            (None, Some(later)) if later.event.seq > seq => {
+                ended.push((admitted, replaced_by(later.event.seq)));
+                self.running.insert(pid, later);
+            }
+            (outcome, before) => {
+                ended.extend(before.map(|before| (before, replaced_by(seq))));
+                match outcome {
+                    Some(outcome) => ended.push((admitted, outcome)),
+                    None => drop(self.running.insert(pid, admitted)),
+                }
+            }
+        }
+        if !self.awaits(pid)
+            && let Some(exit) = self.early.remove(&pid)
+            && let Some(admitted) = self.running.remove(&pid)
+        {
+            ended.push((admitted, outcome_of(exit)));
+        }
+    }
+
+    /// A process ended.
+    fn exited(&mut self, pid: i32, exit: Exit, ended: &mut Vec<(Admitted, Outcome)>) {
+        if self.awaits(pid) {
+            // Which program ended is known once the fate of that exec is.
+            self.early.entry(pid).or_insert(exit);
+        } else if let Some(admitted) = self.running.remove(&pid) {
+            ended.push((admitted, outcome_of(exit)));
+        }
+    }
 }
 
 /// Follows every admitted exec to its end.
 pub struct Tracker {
     state: Mutex<State>,
     settled: Condvar,
-    tell: Box<dyn Fn(Ended) + Send + Sync>,
+    tell: Box<dyn Fn(Vec<Ended>) + Send + Sync>,
 }
 
 impl Tracker {
-    pub fn new(tell: Box<dyn Fn(Ended) + Send + Sync>) -> Self {
+    pub fn new(tell: Box<dyn Fn(Vec<Ended>) + Send + Sync>) -> Self {
         Self { state: Mutex::default(), settled: Condvar::new(), tell }
     }
 
@@ -83,44 +143,25 @@ impl Tracker {
 
     /// What became of the exec.
     pub fn fate(&self, seq: u64, fate: Fate) {
-        let by_us = Some("shellgate".to_owned());
-        let outcome = match fate {
-            Fate::Pending => return,
-            Fate::Ran => None,
-            Fate::Failed { errno } => Some(Outcome { errno, ..blank(OutcomeKind::ExecFailed) }),
-            Fate::Gone => Some(blank(OutcomeKind::Cancelled)),
-            Fate::Killed => {
-                Some(Outcome { signal: Some(libc::SIGKILL), by: by_us, ..blank(OutcomeKind::Signaled) })
-            }
-        };
+        if fate != Fate::Pending {
+            self.hear(&[Report::Fate { seq, fate }]);
+        }
+    }
+
+    /// A process ended.
+    pub fn exited(&self, pid: i32, exit: Exit) {
+        self.hear(&[Report::Exited { pid, exit }]);
+    }
+
+    /// Several reports, in their order.
+    pub fn hear(&self, reports: &[Report]) {
         let mut state = self.state();
-        let Some(admitted) = state.pending.remove(&seq) else { return };
-        let pid = admitted.event.pid;
-        if matches!(fate, Fate::Ran) {
-            state.root.get_or_insert_with(|| Ancestor { seq, path: admitted.event.path.clone() });
-        }
         let mut ended = Vec::new();
-        // The kernel's point of no return lies before both: the program that ran here is gone. A later exec of
-        // the process may have been reported first.
-        let before = matches!(fate, Fate::Ran | Fate::Killed).then(|| state.running.remove(&pid)).flatten();
-        match (outcome, before) {
-            (None, Some(later)) if later.event.seq > seq => {
-                ended.push((admitted, replaced_by(later.event.seq)));
-                state.running.insert(pid, later);
+        for report in reports {
+            match *report {
+                Report::Fate { seq, fate } => state.fate(seq, fate, &mut ended),
+                Report::Exited { pid, exit } => state.exited(pid, exit, &mut ended),
             }
-            (outcome, before) => {
-                ended.extend(before.map(|before| (before, replaced_by(seq))));
-                match outcome {
-                    Some(outcome) => ended.push((admitted, outcome)),
-                    None => drop(state.running.insert(pid, admitted)),
-                }
-            }
-        }
-        if !state.awaits(pid)
-            && let Some(exit) = state.early.remove(&pid)
-            && let Some(admitted) = state.running.remove(&pid)
-        {
-            ended.push((admitted, outcome_of(exit)));
         }
         self.report(state, ended);
     }
@@ -136,25 +177,18 @@ impl Tracker {
         }
     }
 
-    /// A process ended.
-    pub fn exited(&self, pid: i32, exit: Exit) {
-        let mut state = self.state();
-        if state.awaits(pid) {
-            // Which program ended is known once the fate of that exec is.
-            state.early.entry(pid).or_insert(exit);
-        } else if let Some(admitted) = state.running.remove(&pid) {
-            self.report(state, vec![(admitted, outcome_of(exit))]);
-        }
-    }
-
     fn report(&self, state: MutexGuard<'_, State>, ended: Vec<(Admitted, Outcome)>) {
-        // Under the lock, so that the records of one process keep their order.
-        for (Admitted { event, since, likely_errno }, mut outcome) in ended {
+        let ended = ended.into_iter().map(|(Admitted { event, since, likely_errno }, mut outcome)| {
             if outcome.kind == OutcomeKind::ExecFailed {
                 outcome.errno = outcome.errno.or(likely_errno);
             }
             outcome.duration_us = since.elapsed().as_micros() as u64;
-            (self.tell)(Ended { event, outcome });
+            Ended { event, outcome }
+        });
+        let ended: Vec<_> = ended.collect();
+        // Under the lock, so that the records of one process keep their order.
+        if !ended.is_empty() {
+            (self.tell)(ended);
         }
         // A notification costs a system call even when nobody waits for it.
         if state.closing {
@@ -170,7 +204,7 @@ impl Tracker {
         let starting =
             state.pending.values().filter(|one| one.event.pid == pid).max_by_key(|one| one.event.seq);
         let event = &starting.or_else(|| state.running.get(&pid))?.event;
-        let own = Ancestor { seq: event.seq, path: event.path.clone() };
+        let own = Ancestor { seq: event.seq, path: event.path.as_str().into() };
         Some(std::iter::once(own).chain(event.ancestry.iter().cloned()).collect())
     }
 
@@ -228,5 +262,35 @@ fn outcome_of(exit: Exit) -> Outcome {
         system_us: exit.system_us,
         max_rss_kib: exit.max_rss_kib,
         ..blank(kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_that_come_together_are_taken_in_their_order_and_told_together() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let theirs = Arc::clone(&told);
+        let tracker = Tracker::new(Box::new(move |ended| {
+            let ended = ended.iter().map(|one| (one.event.seq, one.outcome.kind, one.outcome.code));
+            theirs.lock().expect("nobody panics with it").push(ended.collect::<Vec<_>>());
+        }));
+        for (seq, pid) in [(1, 10), (2, 10), (3, 11)] {
+            tracker.admit(Arc::new(Event { seq, pid, ..Event::blank() }), None);
+        }
+        let exit = Exit { status: 7 << 8, user_us: None, system_us: None, max_rss_kib: None };
+        tracker.hear(&[
+            Report::Fate { seq: 1, fate: Fate::Ran },
+            Report::Fate { seq: 2, fate: Fate::Ran },
+            // Outruns the exec that it ends.
+            Report::Exited { pid: 11, exit },
+            Report::Exited { pid: 10, exit },
+            Report::Fate { seq: 3, fate: Fate::Ran },
+        ]);
+        let exited = (OutcomeKind::Exited, Some(7));
+        let expected = [(1, OutcomeKind::Replaced, None), (2, exited.0, exited.1), (3, exited.0, exited.1)];
+        assert_eq!(*told.lock().expect("as above"), [expected.to_vec()]);
     }
 }

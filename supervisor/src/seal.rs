@@ -7,7 +7,7 @@ pub mod ptrace;
 pub mod shared;
 
 use std::fmt;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use crate::notify::Target;
 
@@ -58,20 +58,6 @@ pub struct Identity {
     pub ctime_nsec: i64,
 }
 
-impl Identity {
-    /// As fstat(2) reports it.
-    pub fn of(file: BorrowedFd<'_>) -> Result<Self, SealError> {
-        let stat = nix::sys::stat::fstat(file.as_fd())
-            .map_err(|errno| SealError(format!("cannot stat the program file: {errno}")))?;
-        Ok(Self {
-            dev: stat.st_dev,
-            ino: stat.st_ino,
-            ctime_sec: stat.st_ctime,
-            ctime_nsec: stat.st_ctime_nsec,
-        })
-    }
-}
-
 /// What became of an exec that was let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
@@ -98,6 +84,9 @@ pub enum KernelRecord {
     Lost { count: u64 },
 }
 
+/// Who hears of kernel records.
+pub type Sink = Box<dyn Fn(&[KernelRecord]) + Send>;
+
 /// A way to seal. Chosen once per session by really trying.
 pub trait Seal: Send + Sync {
     fn level(&self) -> Level;
@@ -111,11 +100,11 @@ pub trait Seal: Send + Sync {
         Ok(())
     }
 
-    /// Identity of an open file in the terms in which this backend will compare it. Every `exe` of an
-    /// [`Expectation`] must come from here: on overlay and btrfs, what stat(2) reports is not what the kernel's
-    /// inode holds.
-    fn identify(&self, file: BorrowedFd<'_>) -> Result<Identity, SealError> {
-        Identity::of(file)
+    /// Identity of an open file, for which stat(2) reported `stat`, in the terms in which this backend will compare
+    /// it. Every `exe` of an [`Expectation`] must come from here: on overlay and btrfs, what stat(2) reports is not
+    /// what the kernel's inode holds.
+    fn identify(&self, _file: BorrowedFd<'_>, stat: Identity) -> Result<Identity, SealError> {
+        Ok(stat)
     }
 
     /// Puts the expectation in place. Called before the reply, on the thread that will call
@@ -127,8 +116,9 @@ pub trait Seal: Send + Sync {
     /// says nothing about that.
     fn caller_returned(&self, _target: Target, _call: u64) {}
 
-    /// Where kernel records arrive, if this backend has any. Called once, before the first exec.
-    fn records(&self, sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError>;
+    /// Where kernel records arrive, if this backend has any, as many at once as there are. Called once, before the
+    /// first exec.
+    fn records(&self, sink: Sink) -> Result<(), SealError>;
 }
 
 /// A sealed exec whose caller still waits. Dropping it withdraws the seal.

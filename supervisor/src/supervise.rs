@@ -26,6 +26,7 @@ use crate::capture::memory;
 use crate::config::{Config, OnFailure};
 use crate::control;
 use crate::control::approvals::Approvals;
+use crate::enrich::environment::Environments;
 use crate::hooks::Refusal;
 use crate::hooks::gate::Gate;
 use crate::hooks::lifecycle::Lifecycle;
@@ -103,7 +104,11 @@ struct Ledger {
 impl Ledger {
     /// For records that no exec waits for: a failure is counted by the trace itself.
     fn note(&self, record: &Record) {
-        if let Err(error) = self.trace.write(record) {
+        self.note_all(std::slice::from_ref(record));
+    }
+
+    fn note_all(&self, records: &[Record]) {
+        if let Err(error) = self.trace.write_all(records) {
             tracing::error!("{error}");
         }
     }
@@ -139,7 +144,7 @@ struct Session {
     /// Held for reading from a judgement's end to its reply; for writing when the session ends.
     open: RwLock<()>,
     last_seq: AtomicU64,
-    env: crate::config::EventEnv,
+    environments: Environments,
     trace_on_failure: OnFailure,
     /// Its processes were not all there when the session began: each is taken in when it first executes.
     adopts: bool,

@@ -28,7 +28,7 @@ pub use container::{Pod, Service, Session};
 pub use engine::{Engine, Started, faults, kubectl};
 pub use hook::{bound, denies, observer, passes, policy, rules, with};
 pub use live::{Leftover, Live, children, gone, only_child, running, signal, state, status_field, until};
-pub use need::{is_root, lacks, skip};
+pub use need::{in_guest, is_root, lacks, skip};
 pub use program::{example, program, shellgate};
 pub use ran::{Ran, strings};
 pub use socket::Socket;

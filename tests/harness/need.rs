@@ -33,6 +33,11 @@ const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns", "ebpf", "toolchain", "
 /// What only the user whose checkout it is has.
 const IN_TARGET: &[&str] = &["dockerd", "containerd", "kubectl", "grpcio", "schemas"];
 
+/// Whether this is a guest of `cargo xtask vm`, which may be emulated: what takes a second takes a minute.
+pub fn in_guest() -> bool {
+    std::env::var_os("SHELLGATE_GUEST").is_some()
+}
+
 /// Why it is not to be had here, if it is not.
 pub fn lacks(what: &str) -> Option<String> {
     match what {
@@ -46,7 +51,7 @@ pub fn lacks(what: &str) -> Option<String> {
             let seal = found.map_or(Value::Null, |found| found["seal_ebpf"].clone());
             (seal["ok"] != true).then(|| format!("no eBPF seal here: {}", seal["detail"]))
         }
-        "guest" if std::env::var_os("SHELLGATE_GUEST").is_some() => None,
+        "guest" if in_guest() => None,
         "guest" => Some("changes the whole machine, so only in a guest (cargo xtask vm)".to_owned()),
         "mount_ns" => {
             let unshared = Command::new("unshare").args(["-m", "true"]).env("PATH", PATH).output();

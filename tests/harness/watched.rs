@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::in_guest;
+
 /// How long anything may take before it counts as never coming, if a case says nothing else.
-/// A guest may be emulated.
 pub(crate) fn patience() -> Duration {
-    Duration::from_mins(if std::env::var_os("SHELLGATE_GUEST").is_some() { 12 } else { 2 })
+    Duration::from_mins(if in_guest() { 12 } else { 2 })
 }
 /// How long an orphan may keep our end of stdout or stderr open after the command ended.
 const DRAIN: Duration = Duration::from_secs(2);

@@ -20,7 +20,7 @@ fn is_long() -> bool {
 
 /// Of two numbers the one for this form. In a guest, which may be emulated, the short form is shorter.
 fn by_form(short: usize, long: usize) -> usize {
-    match (is_long(), std::env::var_os("SHELLGATE_GUEST").is_some()) {
+    match (is_long(), shellgate_tests::in_guest()) {
         (true, _) => long,
         (false, true) => short.div_ceil(6),
         (false, false) => short,

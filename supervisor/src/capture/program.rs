@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::sys::stat::{SFlag, fstat};
@@ -70,7 +71,7 @@ impl Program {
 /// The inner error is the kernel's errno.
 pub fn open(view: &View, process: &Process, call: &Call) -> Result<Result<Program, i32>, CaptureError> {
     // Our own rights stand for the caller's only when it is the same user; otherwise the kernel says it later.
-    let same_user = process.uid == nix::unistd::geteuid().as_raw();
+    let same_user = process.uid == our_uid();
     let file = match find(view, call) {
         Ok(file) => file,
         Err(errno) => return Ok(Err(errno)),
@@ -109,6 +110,12 @@ pub fn open(view: &View, process: &Process, call: &Call) -> Result<Result<Progra
     }
     let format = if interpreters.is_empty() { format } else { first_format };
     Ok(Ok(Program { file, format, interpreters }))
+}
+
+/// It does not change: whoever judges keeps the rights it began with.
+fn our_uid() -> u32 {
+    static UID: OnceLock<u32> = OnceLock::new();
+    *UID.get_or_init(|| nix::unistd::geteuid().as_raw())
 }
 
 fn find(view: &View, call: &Call) -> Result<Resolved, i32> {

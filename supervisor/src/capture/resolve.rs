@@ -56,8 +56,8 @@ pub fn resolve(view: &View, base: Base, path: &[u8], follow_last: bool) -> Resul
             // On the way is a link that means something else for the caller than for us: /proc/self/exe, /dev/fd/3.
             Err(libc::ELOOP) => {}
             Err(errno) => return Err(errno),
-            Ok(fd) => {
-                let path = view::name_of(&fd).map_err(|_| libc::EACCES)?;
+            Ok((fd, name)) => {
+                let path = name.map_or_else(|| view::name_of(&fd).map_err(|_| libc::EACCES), Ok)?;
                 return examine(fd, path);
             }
         }
@@ -73,16 +73,43 @@ pub fn descriptor(view: &View, fd: i32) -> Result<Resolved, i32> {
     examine(fd, path)
 }
 
-fn directly(view: &View, base: Base, path: &[u8], follow_last: bool) -> Result<OwnedFd, i32> {
+/// The file, and its canonical name where that costs nothing.
+fn directly(
+    view: &View,
+    base: Base,
+    path: &[u8],
+    follow_last: bool,
+) -> Result<(OwnedFd, Option<Vec<u8>>), i32> {
+    let name = CString::new(path).map_err(|_| libc::ENOENT)?;
+    let flags = libc::O_PATH | if follow_last { 0 } else { libc::O_NOFOLLOW };
+    let open = |dir: Option<&OwnedFd>, resolve| {
+        files::openat2(dir.map(AsFd::as_fd), &name, flags, resolve)
+            .map_err(|error| error.raw_os_error().unwrap_or(libc::EACCES))
+    };
     let dir = match base {
-        _ if path.starts_with(b"/") => None,
+        _ if path.starts_with(b"/") => match open(None, files::NO_SYMLINKS) {
+            // Without a link on the way, the kernel's own name for it is the path as it stands.
+            Ok(fd) => return Ok((fd, Some(plain(path)))),
+            Err(libc::ELOOP) => None,
+            Err(errno) => return Err(errno),
+        },
         Base::Cwd => Some(view.cwd_fd()?),
         Base::Fd(fd) => Some(view.descriptor(fd)?),
     };
-    let path = CString::new(path).map_err(|_| libc::ENOENT)?;
-    let flags = libc::O_PATH | if follow_last { 0 } else { libc::O_NOFOLLOW };
-    files::openat2(dir.as_ref().map(AsFd::as_fd), &path, flags, files::NO_MAGICLINKS)
-        .map_err(|error| error.raw_os_error().unwrap_or(libc::EACCES))
+    Ok((open(dir.as_ref(), files::NO_MAGICLINKS)?, None))
+}
+
+/// An absolute path that leads through no link, without `.`, `..` and doubled slashes.
+fn plain(path: &[u8]) -> Vec<u8> {
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in path.split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    [b"/", &*parts.join(&b'/')].concat()
 }
 
 fn examine(fd: OwnedFd, mut path: Vec<u8>) -> Result<Resolved, i32> {
@@ -95,4 +122,42 @@ fn examine(fd: OwnedFd, mut path: Vec<u8>) -> Result<Resolved, i32> {
         }
     }
     Ok(Resolved { fd, path, kind, stat, held: None })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    /// What the path is called by us, and by the kernel.
+    fn names(path: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let view = View::of(nix::unistd::gettid().as_raw()).unwrap();
+        let found = resolve(&view, Base::Cwd, path, true).unwrap();
+        (found.path, view::name_of(&found.fd).unwrap())
+    }
+
+    #[test]
+    fn a_path_is_called_what_the_kernel_calls_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::write(root.join("a/x"), "").unwrap();
+        std::os::unix::fs::symlink("a/b", root.join("link")).unwrap();
+        let root = root.as_os_str().as_bytes();
+        for path in
+            ["/a/x", "//a//x", "/a/./x", "/a/b/../x", "/link/../x", "/../../../../../../../../..ROOT/a/x"]
+        {
+            let path = path.as_bytes();
+            let path = match path.strip_suffix(b"ROOT/a/x") {
+                Some(up) => [root, up, root, b"/a/x"].concat(),
+                None => [root, path].concat(),
+            };
+            let (ours, kernels) = names(&path);
+            assert_eq!(ours, kernels, "{}", String::from_utf8_lossy(&path));
+            assert_eq!(ours, [root, b"/a/x"].concat());
+        }
+    }
 }

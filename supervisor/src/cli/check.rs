@@ -16,6 +16,7 @@ use crate::capture::{self, Captured};
 use crate::config::Config;
 use crate::enrich::commands::with_commands;
 use crate::enrich::describe::{Context, describe};
+use crate::enrich::environment::Environments;
 use crate::event::Event;
 use crate::hooks::gate::Gate;
 use crate::hooks::{Judgement, Refusal, Verdict};
@@ -47,8 +48,8 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let call = call_of(&args.command);
     let event = match capture::rehearse(call).context("cannot resolve the command")? {
         Captured::Attempt(attempt) => {
-            let context =
-                Context { session_id: "check", seq: 1, ancestry: Vec::new(), env: config.event_env };
+            let environments = &Environments::new(config.event_env);
+            let context = Context { session_id: "check", seq: 1, ancestry: Vec::new(), environments };
             describe(&attempt, context)
         }
         Captured::Native(errno) => return cannot_run(args, errno),

@@ -1,12 +1,12 @@
 //! From an attempt to the event that hooks and trace see.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 
+use super::environment::Environments;
 use super::files::TargetFiles;
 use super::recipe::recipe;
 use super::{Subject, applet, payload, script};
@@ -14,51 +14,10 @@ use crate::capture::Attempt;
 use crate::capture::process;
 use crate::capture::program::Format;
 use crate::capture::resolve::{self, Base};
-use crate::capture::strings::Strings;
-use crate::config::EventEnv;
 use crate::event::{Ancestor, Event, FileFacts, FileKind, Interpreter, Phase, Recipe, SCHEMA};
 
 /// A display command is cut here, in bytes.
 const LONGEST_COMMAND: usize = 4096;
-
-/// Variables that are known to change what programs execute.
-const KNOWN_ENV: [&str; 34] = [
-    "BASHOPTS",
-    "BASH_ENV",
-    "CC",
-    "CDPATH",
-    "CXX",
-    "EDITOR",
-    "ENV",
-    "GCONV_PATH",
-    "HOME",
-    "IFS",
-    "JAVA_TOOL_OPTIONS",
-    "LESSCLOSE",
-    "LESSOPEN",
-    "LUA_INIT",
-    "MAKEFILES",
-    "MAKEFLAGS",
-    "MANPAGER",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "PAGER",
-    "PATH",
-    "PERL5DB",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PHPRC",
-    "PROMPT_COMMAND",
-    "PS4",
-    "RIPGREP_CONFIG_PATH",
-    "RUBYLIB",
-    "RUBYOPT",
-    "RUSTC_WRAPPER",
-    "SHELL",
-    "SHELLOPTS",
-    "VISUAL",
-];
-const KNOWN_PREFIXES: [&str; 7] = ["BASH_FUNC_", "CARGO_", "DYLD_", "GIT_", "LD_", "PYTHON", "npm_config_"];
 
 /// What the session adds to an attempt.
 #[derive(Debug)]
@@ -66,7 +25,7 @@ pub struct Context<'a> {
     pub session_id: &'a str,
     pub seq: u64,
     pub ancestry: Vec<Ancestor>,
-    pub env: EventEnv,
+    pub environments: &'a Environments,
 }
 
 /// Builds the event of phase "before".
@@ -96,7 +55,7 @@ pub fn describe(attempt: &Attempt, context: Context<'_>) -> Event {
     let argv: Vec<String> = call.argv.iter().map(|word| lossy(word)).collect();
     let exact = call.argv.iter().all(|word| std::str::from_utf8(word).is_ok());
     let depth = context.ancestry.len() as u32;
-    let (env, env_names) = environment(&call.envp, context.env);
+    let (env, env_names) = context.environments.of(&call.envp);
     Event {
         event: "on-shell".into(),
         phase: Phase::Before,
@@ -182,28 +141,6 @@ fn facts(attempt: &Attempt) -> FileFacts {
     }
 }
 
-fn environment(envp: &Strings, which: EventEnv) -> (BTreeMap<String, String>, Vec<String>) {
-    let mut shown = BTreeMap::new();
-    let mut names = Vec::with_capacity(64);
-    for entry in envp.iter() {
-        let (name, value) = match entry.iter().position(|byte| *byte == b'=') {
-            Some(at) => (&entry[..at], &entry[at + 1..]),
-            None => (entry, &[][..]),
-        };
-        let name = lossy(name);
-        let known = KNOWN_ENV.binary_search(&name.as_str()).is_ok()
-            || KNOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-        if known || which == EventEnv::All {
-            // A program takes the first of two entries with one name.
-            shown.entry(name.clone()).or_insert_with(|| lossy(value));
-        }
-        names.push(name);
-    }
-    names.sort_unstable();
-    names.dedup();
-    (shown, names)
-}
-
 fn command(argv: &[String]) -> String {
     let mut line = String::new();
     for word in argv {
@@ -224,28 +161,13 @@ fn command(argv: &[String]) -> String {
     line
 }
 
-fn lossy(bytes: &[u8]) -> String {
+pub(super) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_known_names_can_be_searched() {
-        assert!(KNOWN_ENV.is_sorted());
-    }
-
-    #[test]
-    fn values_are_shown_only_of_variables_that_change_what_runs() {
-        let envp: Strings = ["PATH=/bin", "TOKEN=x", "LD_PRELOAD=/x=y", "PATH=/evil"].iter().collect();
-        let (shown, names) = environment(&envp, EventEnv::Known);
-        let expected = [("LD_PRELOAD", "/x=y"), ("PATH", "/bin")].map(|(k, v)| (k.to_owned(), v.to_owned()));
-        assert_eq!(shown, BTreeMap::from(expected));
-        assert_eq!(names, ["LD_PRELOAD", "PATH", "TOKEN"]);
-        assert!(environment(&envp, EventEnv::All).0.contains_key("TOKEN"));
-    }
 
     #[test]
     fn a_long_command_is_cut_for_display_between_characters() {

@@ -14,7 +14,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use shellgate_common::mac::{self, Key};
 use shellgate_common::seal::{FileId, kernel_dev, user_dev};
 
-use super::{Armed, Expectation, Fate, Identity, KernelRecord, Level, Seal, SealError};
+use super::{Armed, Expectation, Fate, Identity, KernelRecord, Level, Seal, SealError, Sink};
 use crate::notify::Target;
 use crate::sys::bpf::{self, Map};
 use crate::sys::files;
@@ -47,9 +47,6 @@ pub struct EbpfSeal {
     /// The attachments: the programs run as long as these are open.
     _links: Vec<OwnedFd>,
 }
-
-/// Who hears of kernel records.
-type Sink = Box<dyn Fn(KernelRecord) + Send>;
 
 /// What handler threads and the reader both use.
 struct Shared {
@@ -123,18 +120,12 @@ impl Seal for EbpfSeal {
         self.members.adopt(pid, waits, &|| self.enroll(pid))
     }
 
-    fn identify(&self, file: BorrowedFd<'_>) -> Result<Identity, SealError> {
+    fn identify(&self, file: BorrowedFd<'_>, stat: Identity) -> Result<Identity, SealError> {
         // Most files are on a system whose stat(2) is the inode; asking the kernel costs two calls.
         if files::file_system_type(file).is_ok_and(|kind| PLAIN.contains(&kind)) {
-            return Identity::of(file);
+            return Ok(stat);
         }
-        let file = self.shared.identify(file)?;
-        Ok(Identity {
-            dev: user_dev(file.dev),
-            ino: file.ino,
-            ctime_sec: file.ctime_sec as i64,
-            ctime_nsec: file.ctime_nsec as i64,
-        })
+        Ok(identity(&self.shared.identify(file)?))
     }
 
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError> {
@@ -155,13 +146,22 @@ impl Seal for EbpfSeal {
         self.shared.caller_returned(target, call);
     }
 
-    fn records(&self, sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError> {
+    fn records(&self, sink: Sink) -> Result<(), SealError> {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner).take();
         let ring = ring.ok_or_else(|| SealError("kernel records are read already".into()))?;
         *self.shared.sink.lock().unwrap_or_else(PoisonError::into_inner) = Some(sink);
         let reader = reader::spawn(Arc::clone(&self.shared), ring, Arc::clone(&self.stop))?;
         *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
         Ok(())
+    }
+}
+
+fn identity(file: &FileId) -> Identity {
+    Identity {
+        dev: user_dev(file.dev),
+        ino: file.ino,
+        ctime_sec: file.ctime_sec as i64,
+        ctime_nsec: file.ctime_nsec as i64,
     }
 }
 
@@ -192,10 +192,10 @@ impl Shared {
         answer.map(|bytes| FileId::from_bytes(&bytes)).ok_or_else(|| failed("no answer".into()))
     }
 
-    /// Hands a record to whoever listens.
-    fn report(&self, record: KernelRecord) {
+    /// Hands records to whoever listens.
+    fn report(&self, records: &[KernelRecord]) {
         if let Some(sink) = self.sink.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            sink(record);
+            sink(records);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::launch::filter;
 use crate::notify::pool;
-use crate::seal::{Armed, Expectation, Fate, Identity, KernelRecord, Level, Seal, SealError};
+use crate::seal::{Armed, Expectation, Fate, Identity, Level, Seal, SealError, Sink};
 use crate::sys::process::{self, Fork, Waited};
 
 /// How long one of our own threads may take to let go of a caller, and how often that is looked at.
@@ -80,7 +80,7 @@ impl Seal for PtraceSeal {
         Ok(Box::new(Attached { expectation: expectation.clone(), asked_to_stop: self.killable, done: false }))
     }
 
-    fn records(&self, _sink: Box<dyn Fn(KernelRecord) + Send>) -> Result<(), SealError> {
+    fn records(&self, _sink: Sink) -> Result<(), SealError> {
         Ok(())
     }
 }

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Armed, Expectation, Identity, KernelRecord, Level, Seal, SealError};
+use super::{Armed, Expectation, Identity, KernelRecord, Level, Seal, SealError, Sink};
 use crate::notify::Target;
 
 /// Bits of a seal's number that are the exec's number in its session.
 const SEQ_BITS: u32 = 40;
 const SEQ_MASK: u64 = (1 << SEQ_BITS) - 1;
-
-type Sink = Box<dyn Fn(KernelRecord) + Send>;
 
 #[derive(Default)]
 struct Sessions {
@@ -29,7 +27,7 @@ impl Shared {
     pub fn new(seal: Box<dyn Seal>) -> Result<Arc<Self>, SealError> {
         let sessions: Arc<Mutex<Sessions>> = Arc::default();
         let theirs = Arc::clone(&sessions);
-        seal.records(Box::new(move |record| route(&theirs, record)))?;
+        seal.records(Box::new(move |records| route(&theirs, records)))?;
         Ok(Arc::new(Self { seal, sessions }))
     }
 
@@ -46,18 +44,18 @@ impl Shared {
 }
 
 /// A process's end is told to every session: only the one whose program it was knows it.
-fn route(sessions: &Mutex<Sessions>, record: KernelRecord) {
+fn route(sessions: &Mutex<Sessions>, records: &[KernelRecord]) {
     let sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
-    match record {
-        KernelRecord::Exec { seq, pid, fate } => {
-            if let Some(sink) = sessions.sinks.get(&(seq >> SEQ_BITS)) {
-                sink(KernelRecord::Exec { seq: seq & SEQ_MASK, pid, fate });
+    for (session, sink) in &sessions.sinks {
+        let theirs = records.iter().filter_map(|record| match *record {
+            KernelRecord::Exec { seq, pid, fate } => {
+                (seq >> SEQ_BITS == *session).then_some(KernelRecord::Exec { seq: seq & SEQ_MASK, pid, fate })
             }
-        }
-        KernelRecord::Exit { .. } | KernelRecord::Lost { .. } => {
-            for sink in sessions.sinks.values() {
-                sink(record);
-            }
+            KernelRecord::Exit { .. } | KernelRecord::Lost { .. } => Some(*record),
+        });
+        let theirs: Vec<_> = theirs.collect();
+        if !theirs.is_empty() {
+            sink(&theirs);
         }
     }
 }
@@ -80,8 +78,8 @@ impl Seal for Part {
         self.shared.seal.adopt(pid, waits)
     }
 
-    fn identify(&self, file: BorrowedFd<'_>) -> Result<Identity, SealError> {
-        self.shared.seal.identify(file)
+    fn identify(&self, file: BorrowedFd<'_>, stat: Identity) -> Result<Identity, SealError> {
+        self.shared.seal.identify(file, stat)
     }
 
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError> {
@@ -144,9 +142,9 @@ mod tests {
         let shared = Shared::new(Box::new(Arc::clone(&below))).expect("nothing can fail");
         let heard: Vec<_> = (0..2)
             .map(|_| {
-                let (part, heard) = (shared.part(), Arc::new(Mutex::new(Vec::new())));
+                let (part, heard) = (shared.part(), Arc::new(Mutex::new(Vec::<KernelRecord>::new())));
                 let theirs = Arc::clone(&heard);
-                part.records(Box::new(move |record| theirs.lock().expect("as above").push(record)))
+                part.records(Box::new(move |records| theirs.lock().expect("as above").extend(records)))
                     .expect("nothing can fail");
                 let exe = Identity { dev: 1, ino: 1, ctime_sec: 0, ctime_nsec: 0 };
                 let target = Target { tid: 7, pid: 7 };
@@ -156,9 +154,9 @@ mod tests {
             .collect();
         let sealed = below.1.lock().expect("as above").clone();
         assert_ne!(sealed[0], sealed[1]);
-        let tell = |record| below.0.lock().expect("as above").as_ref().expect("it listens")(record);
-        tell(KernelRecord::Exec { seq: sealed[1], pid: 7, fate: Fate::Ran });
-        tell(KernelRecord::Lost { count: 2 });
+        let tell = |records: &[_]| below.0.lock().expect("as above").as_ref().expect("it listens")(records);
+        let ran = KernelRecord::Exec { seq: sealed[1], pid: 7, fate: Fate::Ran };
+        tell(&[ran, KernelRecord::Lost { count: 2 }]);
         let own = KernelRecord::Exec { seq: 3, pid: 7, fate: Fate::Ran };
         let lost = KernelRecord::Lost { count: 2 };
         assert_eq!(*heard[0].1.lock().expect("as above"), [lost]);

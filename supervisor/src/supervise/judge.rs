@@ -179,7 +179,12 @@ impl Session {
         let ancestry = self.ancestry(attempt.target.pid, attempt.process.ppid);
         describe::describe(
             attempt,
-            Context { session_id: &self.id, seq: self.next_seq(), ancestry, env: self.env },
+            Context {
+                session_id: &self.id,
+                seq: self.next_seq(),
+                ancestry,
+                environments: &self.environments,
+            },
         )
     }
 

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use super::{Counts, Ledger, OBSERVER_GRACE, Session, lifecycle, memo};
 use crate::config::{Config, OnFailure};
+use crate::enrich::environment::Environments;
 use crate::hooks::gate::Gate;
 use crate::observe::Observers;
 use crate::outcome::handles::Handles;
-use crate::outcome::{Ended, Tracker};
+use crate::outcome::{Ended, Exit, Report, Tracker};
 use crate::seal::ptrace::PtraceSeal;
 use crate::seal::{KernelRecord, Level, Seal};
 use crate::trace::sessions::SessionDir;
@@ -102,7 +103,7 @@ pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
         memo: memo::Memo::default(),
         open: RwLock::default(),
         last_seq: AtomicU64::new(0),
-        env: config.event_env,
+        environments: Environments::new(config.event_env),
         trace_on_failure: config.trace.on_failure,
         adopts: opening.adopts,
     }))
@@ -150,31 +151,39 @@ fn start_observers(config: &Config, dir: &SessionDir, ledger: &Arc<Ledger>) -> O
 
 fn start_tracker(ledger: &Arc<Ledger>, observers: &Arc<Observers>) -> Tracker {
     let (ledger, observers) = (Arc::clone(ledger), Arc::clone(observers));
-    Tracker::new(Box::new(move |ended: Ended| {
-        let Ended { event, outcome } = ended;
-        if outcome.by.as_deref() == Some("shellgate") {
-            ledger.counts.killed.fetch_add(1, Ordering::Relaxed);
-        }
-        ledger.note(&Record::Outcome { seq: event.seq, outcome: outcome.clone() });
+    Tracker::new(Box::new(move |ended: Vec<Ended>| {
+        let records = ended.iter().map(|Ended { event, outcome }| {
+            if outcome.by.as_deref() == Some("shellgate") {
+                ledger.counts.killed.fetch_add(1, Ordering::Relaxed);
+            }
+            Record::Outcome { seq: event.seq, outcome: outcome.clone() }
+        });
+        ledger.note_all(&records.collect::<Vec<_>>());
         if observers.watch_execs() {
-            let mut after = ledger.redactor.event(&event).into_owned();
-            after.phase = crate::event::Phase::After;
-            after.outcome = Some(outcome);
-            observers.tell(&after);
+            for Ended { event, outcome } in ended {
+                let mut after = ledger.redactor.event(&event).into_owned();
+                after.phase = crate::event::Phase::After;
+                after.outcome = Some(outcome);
+                observers.tell(&after);
+            }
         }
     }))
 }
 
-fn receive_records(tracker: &Arc<Tracker>, ledger: &Arc<Ledger>) -> impl Fn(KernelRecord) + Send + use<> {
+fn receive_records(tracker: &Arc<Tracker>, ledger: &Arc<Ledger>) -> impl Fn(&[KernelRecord]) + Send + use<> {
     let (tracker, ledger) = (Arc::clone(tracker), Arc::clone(ledger));
-    move |record| match record {
-        KernelRecord::Exec { seq, pid: _, fate } => tracker.fate(seq, fate),
-        KernelRecord::Exit { pid, status, user_us, system_us, max_rss_kib } => {
-            tracker.exited(pid, crate::outcome::Exit { status, user_us, system_us, max_rss_kib });
-        }
-        KernelRecord::Lost { count } => {
-            ledger.counts.lost.fetch_add(count, Ordering::Relaxed);
-            ledger.note(&Record::Gap { lost: count, what: "kernel records".into() });
-        }
+    move |records| {
+        let reports = records.iter().filter_map(|record| match *record {
+            KernelRecord::Exec { seq, pid: _, fate } => Some(Report::Fate { seq, fate }),
+            KernelRecord::Exit { pid, status, user_us, system_us, max_rss_kib } => {
+                Some(Report::Exited { pid, exit: Exit { status, user_us, system_us, max_rss_kib } })
+            }
+            KernelRecord::Lost { count } => {
+                ledger.counts.lost.fetch_add(count, Ordering::Relaxed);
+                ledger.note(&Record::Gap { lost: count, what: "kernel records".into() });
+                None
+            }
+        });
+        tracker.hear(&reports.collect::<Vec<_>>());
     }
 }

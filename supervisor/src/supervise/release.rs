@@ -117,8 +117,9 @@ impl Session {
         if let Some(handles) = &self.handles {
             handles.watch(pid).map_err(|error| failed(format!("cannot watch process {pid}: {error}")))?;
         }
-        let mapped = attempt.program.mapped().fd.as_fd();
-        let exe = self.seal.identify(mapped).map_err(|error| failed(error.to_string()))?;
+        let mapped = attempt.program.mapped();
+        let (fd, stat) = (mapped.fd.as_fd(), mapped.identity());
+        let exe = self.seal.identify(fd, stat).map_err(|error| failed(error.to_string()))?;
         // After the identification: it stands for the files that were judged only if they are still those.
         if !attempt.program.is_unchanged() {
             return Err(Refusal {
@@ -134,7 +135,7 @@ impl Session {
         // looks on; where none may attach, the caller's next sign of life tells.
         let witness = match &self.witness {
             Some(witness) if attempt.program.format == Format::Unknown => {
-                let exe = witness.identify(mapped);
+                let exe = witness.identify(fd, stat);
                 exe.and_then(|exe| witness.arm(&Expectation { exe, ..expectation })).ok()
             }
             Some(_) | None => None,

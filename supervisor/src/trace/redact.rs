@@ -6,6 +6,8 @@ mod environment;
 mod patterns;
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -32,12 +34,22 @@ pub enum RedactError {
 pub struct Redactor {
     enabled: bool,
     extra: Vec<Regex>,
+    /// Environments that were masked last, beside what came of it.
+    environments: Arc<Mutex<VecDeque<(Environment, Environment)>>>,
 }
+
+/// Shown variables of an event.
+type Environment = Arc<BTreeMap<String, String>>;
+
+/// So many environments are remembered,
+const MOST_ENVIRONMENTS: usize = 32;
+/// and none with more bytes of values than this.
+const LONGEST_ENVIRONMENT: usize = 64 * 1024;
 
 impl Default for Redactor {
     /// The built-in patterns.
     fn default() -> Self {
-        Self { enabled: true, extra: Vec::new() }
+        Self { enabled: true, extra: Vec::new(), environments: Arc::default() }
     }
 }
 
@@ -58,7 +70,7 @@ impl Redactor {
                 Ok(regex)
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { enabled, extra })
+        Ok(Self { enabled, extra, environments: Arc::default() })
     }
 
     /// Compiles the built-in patterns, some 15 ms, so that the first exec with a secret need not wait for it.
@@ -83,20 +95,39 @@ impl Redactor {
 
     /// The event as it may be stored, and told to observers.
     pub fn event<'a>(&self, event: &'a Event) -> Cow<'a, Event> {
-        let environment = event.env.iter().any(|(name, value)| environment::hides(name, value));
+        let env = self.environment(&event.env);
         let text = self.enabled && self.suspicious_event(event);
-        if !environment && !text {
+        if Arc::ptr_eq(&env, &event.env) && !text {
             return Cow::Borrowed(event);
         }
-        let mut masked = event.clone();
-        for (name, value) in &mut masked.env {
-            environment::mask(name, value);
-            self.mask(value);
-        }
-        if self.enabled {
+        let mut masked = Event { env, ..event.clone() };
+        if text {
             self.mask_event(&mut masked);
         }
         Cow::Owned(masked)
+    }
+
+    /// The variables as they may be stored. Many events share one environment, and so the work.
+    fn environment(&self, env: &Environment) -> Environment {
+        let mut known = self.environments.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, masked)) = known.iter().find(|(plain, _)| Arc::ptr_eq(plain, env)) {
+            return Arc::clone(masked);
+        }
+        let mut masked = Arc::clone(env);
+        if env
+            .iter()
+            .any(|(name, value)| environment::hides(name, value) || self.enabled && self.suspicious(value))
+        {
+            for (name, value) in Arc::make_mut(&mut masked) {
+                environment::mask(name, value);
+                self.mask(value);
+            }
+        }
+        if env.values().map(String::len).sum::<usize>() <= LONGEST_ENVIRONMENT {
+            known.truncate(MOST_ENVIRONMENTS - 1);
+            known.push_front((Arc::clone(env), Arc::clone(&masked)));
+        }
+        masked
     }
 
     /// The lifecycle event as it may be stored, and told to observers.
@@ -169,7 +200,9 @@ impl Redactor {
         }
         self.mask_some(&mut event.payload);
         for ancestor in &mut event.ancestry {
-            self.mask(&mut ancestor.path);
+            if let Cow::Owned(masked) = self.text(&ancestor.path) {
+                ancestor.path = masked.into();
+            }
         }
         if let Some(script) = &mut event.script {
             for text in [&mut script.text, &mut script.note, &mut script.path, &mut script.arg0] {
@@ -232,17 +265,19 @@ impl Redactor {
                 .flat_map(|part| [&part.name, &part.body].into_iter().chain(part.shell.iter().flatten()));
             [&recipe.name, &recipe.body].into_iter().chain(&recipe.note).chain(parts)
         });
-        [&event.path_raw, &event.path, &event.command]
+        let mut texts = [&event.path, &event.path_raw, &event.command]
             .into_iter()
             .chain(&event.argv)
-            .chain(event.env.values())
             .chain(event.interpreters.iter().flat_map(|i| std::iter::once(&i.raw).chain(&i.arg)))
             .chain(&event.payload)
-            .chain(event.ancestry.iter().map(|ancestor| &ancestor.path))
             .chain(event.outcome.iter().flat_map(|outcome| &outcome.by))
             .chain(script)
             .chain(recipe)
-            .any(|text| self.suspicious(text))
+            .map(String::as_str)
+            .chain(event.ancestry.iter().map(|ancestor| &*ancestor.path));
+        // A lone word is path, command and argument at once.
+        let mut last = "";
+        texts.any(|text| text != std::mem::replace(&mut last, text) && self.suspicious(text))
     }
 }
 

@@ -76,15 +76,27 @@ impl Trace {
     /// a power failure (nothing is synced). After an error the record is counted, and the count is written as a
     /// `gap` before the next record that succeeds.
     pub fn write(&self, record: &Record) -> Result<(), TraceError> {
-        let line = Line::new(record, self.stamp(record), &self.redactor);
-        let bytes = encode(&line).map_err(|source| self.write_error(source));
+        self.write_all(std::slice::from_ref(record))
+    }
+
+    /// Several records, with one write.
+    pub fn write_all(&self, records: &[Record]) -> Result<(), TraceError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let mut lines = Vec::new();
+        let encoded = records.iter().try_for_each(|record| {
+            encode(&Line::new(record, self.stamp(record), &self.redactor), &mut lines)
+        });
         let mut tail = self.lock();
-        let done = bytes.and_then(|bytes| {
+        let before = tail.written;
+        let done = encoded.map_err(|source| self.write_error(source)).and_then(|()| {
             tail.follow(&self.path)?;
-            tail.append(&bytes, self).map_err(|source| self.write_error(source))
+            tail.append(&lines, self).map_err(|source| self.write_error(source))
         });
         if let Err(error) = &done {
-            tail.lose(1, &format!("not written: {}", cause(error)));
+            let lost = records.len() as u64 - tail.written.saturating_sub(before);
+            tail.lose(lost, &format!("not written: {}", cause(error)));
         }
         done
     }
@@ -192,26 +204,24 @@ impl Tail {
         Ok(())
     }
 
-    /// Appends a line, and before it what is missing there, with one write.
-    fn append(&mut self, line: &[u8], trace: &Trace) -> io::Result<()> {
-        let done = if self.torn || !self.gaps.is_empty() {
-            let mut bytes = if self.torn { b"\n".to_vec() } else { Vec::new() };
-            for (lost, what) in &self.gaps {
-                let Stamp { seq, time, session_id } = trace.stamp_now(trace.last_seq.load(Ordering::Relaxed));
-                let gap = Gap { seq, time, session_id, lost: *lost, what: what.clone() };
-                bytes.extend(encode(&Line::Gap(gap))?);
-            }
-            let told = bytes.len();
-            bytes.extend_from_slice(line);
-            let (count, done) = self.put(&bytes);
-            if count >= told {
-                self.gaps.clear();
-            }
-            done
-        } else {
-            self.put(line).1
-        };
-        self.written += u64::from(done.is_ok());
+    /// Appends lines, and before them what is missing there, with one write.
+    fn append(&mut self, lines: &[u8], trace: &Trace) -> io::Result<()> {
+        let mut missing = Vec::new();
+        if self.torn {
+            missing.push(b'\n');
+        }
+        for (lost, what) in &self.gaps {
+            let Stamp { seq, time, session_id } = trace.stamp_now(trace.last_seq.load(Ordering::Relaxed));
+            let gap = Gap { seq, time, session_id, lost: *lost, what: what.clone() };
+            encode(&Line::Gap(gap), &mut missing)?;
+        }
+        let (count, done) =
+            if missing.is_empty() { self.put(lines) } else { self.put(&[&missing, lines].concat()) };
+        if count >= missing.len() {
+            self.gaps.clear();
+        }
+        let whole = &lines[..count.saturating_sub(missing.len())];
+        self.written += whole.iter().filter(|byte| **byte == b'\n').count() as u64;
         done
     }
 
@@ -245,11 +255,12 @@ impl Tail {
     }
 }
 
-/// A record as bytes: JSON escapes line ends, so the only newline is the last byte.
-fn encode(line: &Line<'_>) -> io::Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(line)?;
-    bytes.push(b'\n');
-    Ok(bytes)
+/// A record as a line: JSON escapes line ends, so the only newline is the last byte. Nothing is added on failure.
+fn encode(line: &Line<'_>, into: &mut Vec<u8>) -> io::Result<()> {
+    let before = into.len();
+    serde_json::to_writer(&mut *into, line).inspect_err(|_| into.truncate(before))?;
+    into.push(b'\n');
+    Ok(())
 }
 
 fn now() -> String {

@@ -25,7 +25,7 @@ fn session() -> tempfile::TempDir {
     let below = |seq, command: &str| {
         let mut below = event(seq);
         below.command = command.to_owned();
-        below.ancestry = vec![Ancestor { seq: 1, path: "/usr/bin/bash".to_owned() }];
+        below.ancestry = vec![Ancestor { seq: 1, path: "/usr/bin/bash".into() }];
         below
     };
     for record in [
@@ -119,7 +119,7 @@ fn the_tree_shows_script_and_recipe_under_their_command() {
     });
     trace.write(&shell(script)).unwrap();
     let mut recipe = event(2);
-    recipe.ancestry = vec![Ancestor { seq: 1, path: "/w/run.sh".to_owned() }];
+    recipe.ancestry = vec![Ancestor { seq: 1, path: "/w/run.sh".into() }];
     recipe.recipe = Some(Recipe {
         tool: "make".to_owned(),
         name: "deploy".to_owned(),
@@ -156,7 +156,7 @@ fn a_forged_ring_of_ancestors_and_a_deep_chain_are_drawn_and_end() {
     for seq in 1..3000 {
         let mut event = event(seq);
         let parent = if seq == 1 { 2 } else { seq - 1 };
-        event.ancestry = vec![Ancestor { seq: parent, path: "/x".to_owned() }];
+        event.ancestry = vec![Ancestor { seq: parent, path: "/x".into() }];
         trace.write(&shell(event)).unwrap();
     }
     assert_eq!(log(&dir, &["--tree"]).unwrap().lines().count(), 2999);

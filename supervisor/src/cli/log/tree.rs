@@ -88,7 +88,7 @@ impl Tree {
                 break;
             }
             self.parents.entry(child).or_insert(ancestor.seq);
-            self.nodes.entry(ancestor.seq).or_insert_with(|| Node::Known(ancestor.path.clone()));
+            self.nodes.entry(ancestor.seq).or_insert_with(|| Node::Known(ancestor.path.to_string()));
             child = ancestor.seq;
         }
     }

@@ -65,7 +65,7 @@ fn what_is_remembered_is_exactly_the_same_call_for_the_same_hook() {
     assert_eq!(ask(&hasty, &Event { seq: 99, pid: 5, ..event.clone() }, "guard"), AskAnswer::Approved);
     assert_eq!(log.lock().unwrap().last().unwrap().answer, "waived");
     let mut env = event.clone();
-    env.env.insert("LD_PRELOAD".into(), "/tmp/x.so".into());
+    Arc::make_mut(&mut env.env).insert("LD_PRELOAD".into(), "/tmp/x.so".into());
     let mut file = event.clone();
     file.file.inode += 1;
     for other in [

@@ -1,6 +1,7 @@
 //! The event a command line in `matches:` and `passes:` stands for: made up, pure, no file is looked at.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::pattern::basename;
 use super::wire::{RawExample, RawRule};
@@ -83,8 +84,8 @@ pub(crate) fn event(line: &str) -> Result<Event, String> {
         payload,
         applet,
         script,
-        env_names: env.keys().cloned().collect(),
-        env,
+        env_names: Arc::new(env.keys().cloned().collect()),
+        env: Arc::new(env),
         file: FileFacts {
             dev: "8:1".into(),
             inode: 1,

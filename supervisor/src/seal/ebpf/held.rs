@@ -15,18 +15,16 @@ use shellgate_common::mac;
 use shellgate_common::seal::Seals;
 
 use super::Shared;
-use crate::seal::Fate;
+use crate::seal::{Fate, KernelRecord};
 use crate::sys::pidfd;
 
 /// How long the stop may take to be there. It is a signal to a process that is on its way to user mode.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-pub(super) fn resolve(shared: &Shared, pid: i32, seq: u64) {
+/// `None` when it ended before we came: its exit record follows.
+pub(super) fn resolve(shared: &Shared, pid: i32, seq: u64) -> Option<KernelRecord> {
     shared.held.fetch_add(1, Ordering::Relaxed);
-    let Ok(process) = pidfd::open(pid) else {
-        // Ended before we came: its exit record follows.
-        return;
-    };
+    let process = pidfd::open(pid).ok()?;
     let verdict = verify(shared, pid, &shared.promised(pid));
     shared.spend(pid);
     let (seq, fate, signal) = match verdict {
@@ -39,7 +37,7 @@ pub(super) fn resolve(shared: &Shared, pid: i32, seq: u64) {
     if let Err(error) = pidfd::send_signal(process.as_fd(), signal as i32) {
         tracing::warn!(pid, %error, "cannot signal a held process");
     }
-    shared.exec_ended(pid, seq, fate);
+    Some(shared.exec_ended(pid, seq, fate))
 }
 
 /// Number of the seal that the stopped process agrees with.

@@ -162,7 +162,8 @@ impl Shared {
         }
         ledger.remove(target.pid, |entry| entry.seq == unused);
         drop(ledger);
-        self.report(KernelRecord::Exec { seq: unused, pid: target.pid, fate: Fate::Failed { errno: None } });
+        let fate = Fate::Failed { errno: None };
+        self.report(&[KernelRecord::Exec { seq: unused, pid: target.pid, fate }]);
         Some(unused)
     }
 
@@ -179,25 +180,29 @@ impl Shared {
 
     /// An exec of `pid` reached its end as `seq`. Execs of its other threads ended with it, but this record may be
     /// older than an exec of the new program's threads: what is left is told at the process's end.
-    pub(super) fn exec_ended(&self, pid: i32, seq: u64, fate: Fate) {
+    pub(super) fn exec_ended(&self, pid: i32, seq: u64, fate: Fate) -> KernelRecord {
         self.ledger().remove(pid, |entry| entry.seq == seq);
-        self.report(KernelRecord::Exec { seq, pid, fate });
+        KernelRecord::Exec { seq, pid, fate }
     }
 
     /// A process ended. An exec whose seal was still there has failed, unless a signal cut it off; the seals of
-    /// others went when another thread's exec won.
-    pub(super) fn process_ended(&self, record: &Record, complete: bool) {
+    /// others went when another thread's exec won. `complete` looks whether no record was lost so far.
+    pub(super) fn process_ended(
+        &self,
+        record: &Record,
+        complete: impl FnOnce() -> bool,
+    ) -> Vec<KernelRecord> {
         let pid = record.pid as i32;
         let left = self.ledger().remove(pid, |_| true);
+        // Where records were lost, an entry the kernel did not name may have run.
+        let complete = !left.is_empty() && complete();
         let signaled = record.status & 0x7f != 0;
-        for entry in &left {
+        let told = left.iter().filter_map(|entry| {
             let unused = entry.seq == record.seq;
             let fate = if unused && !signaled { Fate::Failed { errno: None } } else { Fate::Gone };
-            // Where records were lost, an entry the kernel did not name may have run.
-            if complete || unused {
-                self.report(KernelRecord::Exec { seq: entry.seq, pid, fate });
-            }
-        }
+            (complete || unused).then_some(KernelRecord::Exec { seq: entry.seq, pid, fate })
+        });
+        told.collect()
     }
 
     /// The live seals of a process that is held, for its verification by hand.

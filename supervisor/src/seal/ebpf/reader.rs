@@ -24,7 +24,7 @@ pub(super) fn spawn(
     ring: Ring,
     stop: Arc<EventFd>,
 ) -> Result<JoinHandle<()>, SealError> {
-    let mut reader = Reader { shared, ring, lost: 0 };
+    let mut reader = Reader { shared, ring, lost: 0, found: Vec::new() };
     std::thread::Builder::new()
         .name("seal-records".into())
         .spawn(move || reader.run(&stop))
@@ -36,11 +36,15 @@ struct Reader {
     ring: Ring,
     /// Losses reported so far.
     lost: u64,
+    /// Read and not reported yet.
+    found: Vec<KernelRecord>,
 }
 
 /// How often it looks by itself, and how often in vain before it goes to sleep.
 const PERIOD: u16 = 5;
 const IN_VAIN: u32 = 40;
+/// So many records are reported together at most.
+const AT_ONCE: usize = 256;
 
 impl Reader {
     fn run(&mut self, stop: &EventFd) {
@@ -98,13 +102,25 @@ impl Reader {
         loop {
             match self.ring.read() {
                 Ok(Some(bytes)) => self.take(&Record::from_bytes(&bytes)),
-                Ok(None) => return any,
+                Ok(None) => break,
                 Err(error) => {
                     tracing::error!(%error, "kernel records are damaged");
-                    return any;
+                    break;
                 }
             }
             any = true;
+            if self.found.len() >= AT_ONCE {
+                self.report();
+            }
+        }
+        self.report();
+        any
+    }
+
+    fn report(&mut self) {
+        if !self.found.is_empty() {
+            self.shared.report(&self.found);
+            self.found.clear();
         }
     }
 
@@ -113,14 +129,14 @@ impl Reader {
         let count = now.wrapping_sub(self.lost);
         if count > 0 {
             self.lost = now;
-            self.shared.report(KernelRecord::Lost { count });
+            self.shared.report(&[KernelRecord::Lost { count }]);
         }
     }
 
     fn take(&mut self, record: &Record) {
         let pid = record.pid as i32;
         match record.kind {
-            KIND_RAN => self.shared.exec_ended(pid, record.seq, Fate::Ran),
+            KIND_RAN => self.found.push(self.shared.exec_ended(pid, record.seq, Fate::Ran)),
             KIND_KILLED => {
                 tracing::warn!(
                     pid,
@@ -128,13 +144,21 @@ impl Reader {
                     cause = record.cause,
                     "exec killed: not what was judged"
                 );
-                self.shared.exec_ended(pid, record.seq, Fate::Killed);
+                self.found.push(self.shared.exec_ended(pid, record.seq, Fate::Killed));
             }
-            KIND_HELD => held::resolve(&self.shared, pid, record.seq),
+            KIND_HELD => {
+                // It may take its time, and others are not to wait for it.
+                self.report();
+                self.found.extend(held::resolve(&self.shared, pid, record.seq));
+            }
             KIND_EXIT => {
-                self.count_losses();
-                self.shared.process_ended(record, self.lost == 0);
-                self.shared.report(exit(record));
+                let shared = Arc::clone(&self.shared);
+                let ended = shared.process_ended(record, || {
+                    self.count_losses();
+                    self.lost == 0
+                });
+                self.found.extend(ended);
+                self.found.push(exit(record));
             }
             kind => tracing::error!(kind, "unknown kernel record"),
         }

@@ -119,8 +119,10 @@ fn bench_with_room(room: Option<u32>) -> Option<Bench> {
     }
     let seal = EbpfSeal::with_room(room).unwrap();
     let (sender, records) = channel();
-    seal.records(Box::new(move |record| {
-        let _ = sender.send(record);
+    seal.records(Box::new(move |records| {
+        for record in records {
+            let _ = sender.send(*record);
+        }
     }))
     .unwrap();
     Some(Bench { seal, records, dir: tempfile::tempdir().unwrap() })
@@ -179,6 +181,11 @@ impl Bench {
         waiting
     }
 
+    /// As the kernel has it, whatever stat(2) says.
+    fn identity(&self, file: &File) -> Identity {
+        identity(&self.seal.shared.identify(file.as_fd()).unwrap())
+    }
+
     fn expectation(
         &self,
         of: &Waiting,
@@ -194,7 +201,7 @@ impl Bench {
             call: seq,
             argv: flat(argv),
             envp: flat(envp),
-            exe: self.seal.identify(File::open(path).unwrap().as_fd()).unwrap(),
+            exe: self.identity(&File::open(path).unwrap()),
         }
     }
 

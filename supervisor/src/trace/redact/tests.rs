@@ -220,10 +220,11 @@ fn no_part_of_an_event_keeps_the_secret() {
             body: "DEPLOY_TOKEN=T1SECRET ./deploy".to_owned(),
         }],
     });
-    given.env.insert("MY_TOKEN".to_owned(), "T1SECRET".to_owned());
-    given.env.insert("HOME".to_owned(), "/T1SECRET".to_owned());
-    given.env.insert("GIT_SSH_COMMAND".to_owned(), "sshpass -p T1SECRET ssh".to_owned());
-    given.env.insert("NODE_OPTIONS".to_owned(), "--require x --token=T1SECRET".to_owned());
+    Arc::make_mut(&mut given.env).insert("MY_TOKEN".to_owned(), "T1SECRET".to_owned());
+    Arc::make_mut(&mut given.env).insert("HOME".to_owned(), "/T1SECRET".to_owned());
+    Arc::make_mut(&mut given.env).insert("GIT_SSH_COMMAND".to_owned(), "sshpass -p T1SECRET ssh".to_owned());
+    Arc::make_mut(&mut given.env)
+        .insert("NODE_OPTIONS".to_owned(), "--require x --token=T1SECRET".to_owned());
     let before = given.clone();
     let stored = Redactor::default().event(&given).into_owned();
     let json = serde_json::to_string(&stored).unwrap();
@@ -251,7 +252,7 @@ fn an_argument_that_is_not_text_is_masked_and_its_neighbours_stay_exact() {
 #[test]
 fn an_event_without_secrets_is_not_copied() {
     let mut given = event(1);
-    given.env.insert("PATH".to_owned(), "/usr/bin".to_owned());
+    Arc::make_mut(&mut given.env).insert("PATH".to_owned(), "/usr/bin".to_owned());
     assert!(matches!(Redactor::default().event(&given), Cow::Borrowed(_)));
 }
 
@@ -277,7 +278,7 @@ fn without_redaction_only_values_of_the_environment_are_kept_out() {
     let off = Redactor::new(false, &["corp".to_owned()]).unwrap();
     let mut given = event(1);
     given.argv = vec!["x".to_owned(), "--token=T1".to_owned(), "corp".to_owned()];
-    given.env.insert("MY_TOKEN".to_owned(), "T1".to_owned());
+    Arc::make_mut(&mut given.env).insert("MY_TOKEN".to_owned(), "T1".to_owned());
     let stored = off.event(&given);
     assert_eq!(stored.argv, given.argv);
     assert_eq!(stored.env["MY_TOKEN"], MASK);

@@ -275,15 +275,17 @@ fn child_fills_its_file() {
     let Some(path) = path_of_child() else { return };
     let trace = Trace::open(&path).unwrap();
     trace.write(&shell(event(1))).unwrap();
-    for n in 2..5 {
-        // Larger than the limit: the first one is cut, the others do not begin.
+    // Of several together, the first one has room.
+    trace.write_all(&[shell(event(2)), sized(3, 100_000), shell(event(4))]).unwrap_err();
+    for n in 5..8 {
+        // There is no room left for these to begin.
         let error = trace.write(&sized(n, 100_000)).unwrap_err();
         assert!(matches!(error, TraceError::Write { .. }), "{error}");
     }
     // Someone makes room, as copytruncate does.
-    File::options().write(true).open(&path).unwrap().set_len(3000).unwrap();
-    trace.write(&shell(event(5))).unwrap();
-    trace.write(&shell(event(6))).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(6000).unwrap();
+    trace.write(&shell(event(8))).unwrap();
+    trace.write(&shell(event(9))).unwrap();
 }
 
 #[test]
@@ -309,7 +311,7 @@ fn a_full_file_is_an_error_each_time_and_a_gap_afterwards() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!((kinds, torn), (vec![1, 103, 5, 6], 1));
+    assert_eq!((kinds, torn), (vec![1, 2, 105, 8, 9], 1));
     assert!(gaps(&path)[0].1.starts_with("not written: "), "{:?}", gaps(&path));
 }
 
