@@ -76,8 +76,8 @@ impl Ui {
 
     /// As the page answers an ask.
     #[track_caller]
-    pub fn answer(&self, session: &str, id: u64, body: &Value) -> Reply {
-        let path = format!("/api/sessions/{session}/asks/{id}");
+    pub fn answer(&self, ask: &Value, body: &Value) -> Reply {
+        let path = format!("/api/running/{}/asks/{}", ask["at"], ask["id"]);
         self.request("POST", &path, &self.headers(), &body.to_string())
     }
 

@@ -34,6 +34,12 @@ impl Tree {
         Ok(Self { top, handle: pidfd::open(top)? })
     }
 
+    /// Whether both are below the same process, which still runs: its number is nobody else's then.
+    #[cfg(feature = "ui")]
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.top == other.top && self.is_there()
+    }
+
     /// Whether the process above it still runs.
     #[cfg(feature = "ui")]
     pub(crate) fn is_there(&self) -> bool {

@@ -61,7 +61,7 @@ fn a_card_that_has_just_come_takes_no_click() {
         "new Promise((done) => { const asks = document.querySelector('#asks'); const old = asks.querySelector('.card'); \
          window.early = 0; new MutationObserver(() => { const once = asks.querySelector('.card .once'); \
          if (once && !window.early) { window.early = 1; once.click(); done(); } }).observe(asks, {childList: true}); \
-         old.remove(); import('/asks.js').then(({Asks}) => new Asks(asks).set([{session: 's', id: 9, seq: 1, hook: 'h', \
+         old.remove(); import('/asks.js').then(({Asks}) => new Asks(asks).set([{at: 9, session: 's', id: 9, seq: 1, hook: 'h', \
          question: 'q', call: 'c', scope: 's', seconds_left: 60}])); })",
     );
     browser.until("document.querySelector('.card .said').textContent.includes('just come')");

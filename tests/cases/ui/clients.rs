@@ -30,11 +30,9 @@ fn an_ask_is_answered_over_http_once_remembered_or_refused_with_a_reason() {
         let asked = asks(&ui, 1);
         assert_eq!(asked[0]["argv"], json!(["touch", file]));
         assert!(!live.work().join(file).exists(), "it waits");
-        let session = asked[0]["session"].as_str().expect("text");
-        let id = asked[0]["id"].as_u64().expect("a number");
-        let reply = ui.answer(session, id, answer);
+        let reply = ui.answer(&asked[0], answer);
         assert_eq!(reply.status, 200, "{reply:?}");
-        let again = ui.answer(session, id, answer);
+        let again = ui.answer(&asked[0], answer);
         assert_eq!(again.status, 409, "once: {again:?}");
         live.recorded("the answer", |records| {
             records.iter().any(|record| record["record"] == "ask" && record["seq"] == asked[0]["seq"])
@@ -57,8 +55,7 @@ fn a_wrong_host_origin_token_or_kind_answers_no_ask() {
     let live = asking().start(["touch", "RAN"]);
     let ui = live.ui();
     let asked = asks(&ui, 1);
-    let path =
-        format!("/api/sessions/{}/asks/{}", asked[0]["session"].as_str().expect("text"), asked[0]["id"]);
+    let path = format!("/api/running/{}/asks/{}", asked[0]["at"], asked[0]["id"]);
     let port = ui.address.port();
     let once = json!({"answer": "once"}).to_string();
     for (name, value, status) in [
@@ -88,7 +85,9 @@ fn a_wrong_host_origin_token_or_kind_answers_no_ask() {
     }
     let long = json!({"answer": "deny", "reason": "x".repeat(20_000)}).to_string();
     assert_eq!(ui.request("POST", &path, &ui.headers(), &long).status, 413);
-    for wrong in ["/api/sessions/none/asks/1", "/api/sessions/../asks/1", "/api/sessions//asks/x"] {
+    for wrong in
+        ["/api/running/99/asks/1", "/api/running/../asks/1", "/api/running/1/asks/99", "/api/running//asks/x"]
+    {
         assert!([404, 409].contains(&ui.request("POST", wrong, &ui.headers(), &once).status), "{wrong}");
     }
     // Reading needs as much.
@@ -125,7 +124,7 @@ def ask(method, path, body=""):
     return got.decode().replace("\r\n", " ")
 session = open("session").read().strip()
 for _ in range(2):
-    print(ask("POST", f"/api/sessions/{session}/asks/1", '{"answer":"remember"}'))
+    print(ask("POST", f"/api/running/{session}/asks/1", '{"answer":"remember"}'))
     print(ask("GET", "/api/live"))
     print(ask("GET", "/"))
     # Its parent is nobody of ours any more, and it has a session of its own.
@@ -141,7 +140,7 @@ print("all tried", flush=True)
     let work = live.work();
     std::fs::write(work.join("link.new"), format!("{} {}\n", ui.address, ui.token)).expect("writable");
     std::fs::rename(work.join("link.new"), work.join("link")).expect("writable");
-    std::fs::write(work.join("session"), live.session_id()).expect("writable");
+    std::fs::write(work.join("session"), asked[0]["at"].to_string()).expect("writable");
     until("six attempts", || live.stdout().contains("all tried"));
     let said = live.stdout();
     assert_eq!(said.matches("HTTP/1.1 403").count(), 6, "{said}");

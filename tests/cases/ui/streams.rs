@@ -96,9 +96,7 @@ fn readers_that_do_not_read_delay_nobody() {
     let asked = asks(&ui, 1);
     let (all, _) = rows(&ui, &path, None, |row| is(row, "ran", "many.py"));
     assert!(!all.is_empty());
-    let session = live.session_id();
-    let id = asked[0]["id"].as_u64().expect("a number");
-    assert_eq!(ui.answer(&session, id, &json!({"answer": "once"})).status, 200);
+    assert_eq!(ui.answer(&asked[0], &json!({"answer": "once"})).status, 200);
     live.recorded("what was allowed", |records| {
         records.iter().any(|record| record["record"] == "outcome" && record["seq"] == asked[0]["seq"])
     });

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ const MOST: usize = 64;
 /// A session that runs.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Running {
+    /// Names it here. A session's own name does not: whoever listens gives it.
+    pub(in crate::cli) number: u64,
     pub(in crate::cli) facts: SessionFacts,
     pub(in crate::cli) tree: Arc<Tree>,
     pub(in crate::cli) approving: Approving,
@@ -58,6 +61,7 @@ pub(in crate::cli) struct Desk {
     running: Mutex<BTreeMap<PathBuf, Running>>,
     /// Sockets that a thread is busy with.
     taken: Mutex<BTreeSet<PathBuf>>,
+    last_number: AtomicU64,
     on_change: Box<OnChange>,
 }
 
@@ -66,7 +70,13 @@ impl Desk {
     pub(in crate::cli) fn open(places: Places, on_change: Box<OnChange>) -> anyhow::Result<Arc<Self>> {
         // What cannot be looked at at all is an error now; later it is looked at again.
         places.sockets()?;
-        let desk = Arc::new(Self { places, running: Mutex::default(), taken: Mutex::default(), on_change });
+        let desk = Arc::new(Self {
+            places,
+            running: Mutex::default(),
+            taken: Mutex::default(),
+            last_number: AtomicU64::new(0),
+            on_change,
+        });
         let looking = Arc::clone(&desk);
         thread::Builder::new().name("sessions".into()).spawn(move || {
             loop {
@@ -102,7 +112,8 @@ impl Desk {
             let desk = Arc::clone(self);
             let name = thread::Builder::new().name("asks".into());
             let started = name.spawn(move || {
-                if let Ok((client, running)) = meet(&socket) {
+                if let Ok((client, mut running)) = meet(&socket) {
+                    running.number = desk.last_number.fetch_add(1, Ordering::Relaxed) + 1;
                     desk.running().insert(socket.clone(), running);
                     (desk.on_change)();
                     desk.follow(client, &socket);
@@ -153,23 +164,20 @@ impl Desk {
     }
 
     /// Answers an ask, if `may` has no objection for the tree that it comes from. The tree is that of the very connection
-    /// on which the answer goes.
+    /// on which the answer goes, and who listens there must be the process that showed the ask: in the session's folder the
+    /// watched tree can put a socket of its own, with harmless questions, in the place of the session's.
     pub(in crate::cli) fn decide(
         &self,
-        session: &str,
+        number: u64,
         id: u64,
         decision: &Decision,
         may: impl FnOnce(&Tree) -> Result<(), String>,
     ) -> Result<String, String> {
-        let socket = {
-            let running = self.running();
-            let found = running.values().find(|known| known.facts.session_id == session);
-            found.map(|known| known.socket.clone())
-        };
-        let socket = socket.ok_or_else(|| format!("session {session} does not run any more"))?;
-        let (mut client, running) = meet(&socket).map_err(|error| error.to_string())?;
-        if running.facts.session_id != session {
-            return Err(format!("another session than {session} listens there now"));
+        let shown = self.running().values().find(|known| known.number == number).cloned();
+        let shown = shown.ok_or("the session does not run any more")?;
+        let (mut client, running) = meet(&shown.socket).map_err(|error| error.to_string())?;
+        if !shown.tree.is(&running.tree) {
+            return Err("another process than the one that asked listens there now".to_owned());
         }
         may(&running.tree)?;
         answer(&mut client, id, decision).map_err(|error| error.to_string())
@@ -183,7 +191,7 @@ fn meet(socket: &Path) -> Result<(Client, Running), ClientError> {
     let tree = Arc::new(client.tree()?);
     let facts = client.call("session", &json!({}))?;
     let (told, socket) = (Instant::now(), socket.to_owned());
-    Ok((client, Running { facts, tree, approving: nothing(), blind: None, told, socket }))
+    Ok((client, Running { number: 0, facts, tree, approving: nothing(), blind: None, told, socket }))
 }
 
 fn nothing() -> Approving {

@@ -95,7 +95,7 @@ fn show(screen: &mut Screen, desk: &Arc<Desk>, news: &Receiver<News>) -> anyhow:
                 Act::Nothing => {}
                 Act::Quit => return Ok(ExitCode::SUCCESS),
                 Act::Decide(key, decision) => {
-                    let done = desk.decide(&key.session, key.id, &decision, |_| Ok(()));
+                    let done = desk.decide(key.number, key.id, &decision, |_| Ok(()));
                     board.answered(&decision, done);
                 }
             },

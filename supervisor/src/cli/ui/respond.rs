@@ -74,10 +74,11 @@ pub(super) async fn respond(request: Request<Incoming>, ui: &Arc<Ui>, connection
             Some(source) => record(source, (*at).to_owned(), seq.parse().unwrap_or(u64::MAX)).await,
             None => no_session(),
         },
-        (&Method::POST, ["api", "sessions", id, "asks", number]) => {
-            let Ok(number) = number.parse() else { return text(StatusCode::NOT_FOUND, "no such ask") };
-            let id = (*id).to_owned();
-            decide(request, ui, connection, id, number).await
+        (&Method::POST, ["api", "running", number, "asks", id]) => {
+            let (Ok(number), Ok(id)) = (number.parse(), id.parse()) else {
+                return text(StatusCode::NOT_FOUND, "no such ask");
+            };
+            decide(request, ui, connection, number, id).await
         }
         (&Method::GET, _) => match FILES.iter().find(|(name, ..)| *name == path) {
             Some((_, kind, content)) => full(StatusCode::OK, kind, Bytes::from_static(content.as_bytes())),
@@ -102,7 +103,7 @@ async fn decide(
     request: Request<Incoming>,
     ui: &Arc<Ui>,
     connection: Connection,
-    session: String,
+    number: u64,
     id: u64,
 ) -> Answer {
     let Ok(body) = Limited::new(request.into_body(), BODY).collect().await else {
@@ -117,7 +118,7 @@ async fn decide(
     let shown = Arc::clone(&ui.shown);
     let work = tokio::task::spawn_blocking(move || {
         let trees = shown.trees();
-        shown.desk.decide(&session, id, &decision, |tree| {
+        shown.desk.decide(number, id, &decision, |tree| {
             let all: Vec<_> = trees.iter().map(AsRef::as_ref).chain([tree]).collect();
             place::is_outside(connection, &all)
         })

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::detail::block;
 use super::sessions::Sessions;
-use crate::cli::approvals::desk::Desk;
+use crate::cli::approvals::desk::{Desk, Running};
 use crate::cli::approvals::places::Places;
 use crate::cli::log::escape::escape;
 use crate::cli::log::source::Source;
@@ -105,18 +105,19 @@ impl Shown {
             "sessions": sessions,
             "asks": running
                 .iter()
-                .flat_map(|running| running.pending().map(|ask| shown(&running.facts.session_id, &ask)))
+                .flat_map(|running| running.pending().map(|ask| shown(running, &ask)))
                 .collect::<Vec<_>>(),
         })
     }
 }
 
 /// All of an ask that decides what runs, made harmless.
-fn shown(session: &str, ask: &PendingAsk) -> Value {
+fn shown(running: &Running, ask: &PendingAsk) -> Value {
     let argv = ask.argv.as_ref().map(|argv| argv.iter().map(|word| escape(word)).collect::<Vec<_>>());
     let input = ask.input.as_ref().map(|input| serde_json::to_string_pretty(input).unwrap_or_default());
     json!({
-        "session": escape(session),
+        "at": running.number,
+        "session": escape(&running.facts.session_id),
         "id": ask.id,
         "seq": ask.seq,
         "hook": escape(&ask.hook),

@@ -17,7 +17,8 @@ const LONGEST: usize = 1000;
 /// Which ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
-    pub(super) session: String,
+    /// The session's, at the desk.
+    pub(super) number: u64,
     pub(super) id: u64,
 }
 
@@ -25,6 +26,8 @@ pub(super) struct Key {
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub(super) key: Key,
+    /// What the session calls itself.
+    pub(super) session: String,
     pub(super) ask: PendingAsk,
     pub(super) until: Instant,
 }
@@ -59,7 +62,8 @@ impl Board {
         self.blind = blind.collect();
         let waiting = running.iter().flat_map(|session| {
             session.pending().map(|ask| Waiting {
-                key: Key { session: session.facts.session_id.clone(), id: ask.id },
+                key: Key { number: session.number, id: ask.id },
+                session: session.facts.session_id.clone(),
                 until: now + Duration::from_secs(ask.seconds_left),
                 ask,
             })
@@ -173,7 +177,7 @@ impl Board {
 mod tests {
     use super::*;
 
-    fn waiting(session: &str, id: u64, call: &str) -> Waiting {
+    fn waiting(number: u64, id: u64, call: &str) -> Waiting {
         let ask = PendingAsk {
             id,
             seq: id,
@@ -189,7 +193,7 @@ mod tests {
             seconds_left: 90,
         };
         let until = Instant::now() + Duration::from_secs(90);
-        Waiting { key: Key { session: session.into(), id }, ask, until }
+        Waiting { key: Key { number, id }, session: "s".into(), ask, until }
     }
 
     fn press(board: &mut Board, code: KeyCode, now: Instant) -> Act {
@@ -198,12 +202,12 @@ mod tests {
 
     fn board(ids: &[u64], now: Instant) -> Board {
         let mut board = Board::default();
-        board.take(ids.iter().map(|id| waiting("s", *id, "npm i")).collect(), now);
+        board.take(ids.iter().map(|id| waiting(2, *id, "npm i")).collect(), now);
         board
     }
 
     fn key(id: u64) -> Key {
-        Key { session: "s".into(), id }
+        Key { number: 2, id }
     }
 
     #[test]
@@ -233,7 +237,7 @@ mod tests {
         assert!(board.note.contains("just come"), "{}", board.note);
         assert_eq!(board.typed(&Event::Paste("yyya\n".into()), now + STEADY), Act::Nothing);
         // The one that was looked at is gone, and another takes its place under the finger.
-        board.take(vec![waiting("s", 7, "rm x")], now + STEADY);
+        board.take(vec![waiting(2, 7, "rm x")], now + STEADY);
         assert_eq!(press(&mut board, KeyCode::Char('a'), now + STEADY), Act::Nothing);
         assert_eq!(
             press(&mut board, KeyCode::Char('a'), now + STEADY + STEADY),
@@ -246,11 +250,11 @@ mod tests {
         let then = Instant::now();
         let now = then + STEADY;
         let mut board = board(&[5], then);
-        board.take(vec![waiting("a", 1, "x"), waiting("s", 5, "y")], now);
+        board.take(vec![waiting(1, 1, "x"), waiting(2, 5, "y")], now);
         assert_eq!(press(&mut board, KeyCode::Char('y'), now), Act::Decide(key(5), Decision::Once));
         // A reason that was being typed is not given to another call.
         press(&mut board, KeyCode::Char('n'), now);
-        board.take(vec![waiting("a", 1, "x")], now);
+        board.take(vec![waiting(1, 1, "x")], now);
         assert!(board.reason.is_none());
         assert_eq!(press(&mut board, KeyCode::Enter, now), Act::Nothing);
         board.take(Vec::new(), now);

@@ -53,7 +53,7 @@ fn draw_list(frame: &mut Frame<'_>, place: Rect, board: &Board, now: Instant) {
         let ask = &waiting.ask;
         let left = waiting.until.saturating_duration_since(now).as_secs();
         let asked = format!("{}: {}", escape(&ask.hook), escape(&ask.question));
-        ListItem::new(format!("{left:>4}s  {}  {asked}  {}", escape(&waiting.key.session), escape(&ask.call)))
+        ListItem::new(format!("{left:>4}s  {}  {asked}  {}", escape(&waiting.session), escape(&ask.call)))
     });
     let list = List::new(items)
         .block(Block::bordered())

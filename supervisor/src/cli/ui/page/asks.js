@@ -14,14 +14,14 @@ export class Asks {
   }
 
   set(asks, now = performance.now()) {
-    const keys = new Set(asks.map((ask) => `${ask.session}/${ask.id}`));
+    const keys = new Set(asks.map((ask) => `${ask.at}/${ask.id}`));
     for (const [key, card] of this.cards) {
       if (keys.has(key)) continue;
       card.made.remove();
       this.cards.delete(key);
     }
     for (const ask of asks) {
-      const key = `${ask.session}/${ask.id}`;
+      const key = `${ask.at}/${ask.id}`;
       if (!this.cards.has(key)) this.cards.set(key, this.card(ask));
       this.cards.get(key).until = now + ask.seconds_left * 1000;
     }
@@ -46,7 +46,7 @@ export class Asks {
       }
       buttons.forEach((button) => button.setAttribute("disabled", ""));
       try {
-        await call(`/api/sessions/${encodeURIComponent(ask.session)}/asks/${ask.id}`, body);
+        await call(`/api/running/${ask.at}/asks/${ask.id}`, body);
       } catch (error) {
         said.textContent = error.message;
         buttons.forEach((button) => button.removeAttribute("disabled"));
@@ -62,7 +62,7 @@ export class Asks {
     card.left = element("span", { class: "note" });
     card.made = element(
       "article",
-      { class: "card", "data-ask": `${ask.session}/${ask.id}` },
+      { class: "card", "data-ask": `${ask.at}/${ask.id}` },
       element("p", { class: "question", text: `${ask.hook}: ${ask.question}` }),
       element("p", { class: "call", text: ask.call }),
       element("p", { class: "note", text: [ask.path, `session ${ask.session}`].filter(Boolean).join(" · ") }),
