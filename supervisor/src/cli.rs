@@ -14,6 +14,8 @@ mod oci;
 mod oci_profile;
 mod run;
 mod told;
+#[cfg(feature = "ui")]
+mod ui;
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write as _};
@@ -56,6 +58,9 @@ pub enum Verb {
     Event(event::EventArgs),
     /// Answer what the hooks of a session ask.
     Approvals(approvals::ApprovalsArgs),
+    /// Serve a page that shows what sessions do and answers what their hooks ask.
+    #[cfg(feature = "ui")]
+    Ui(ui::UiArgs),
     /// Supervise the containers that a container runtime hands over.
     OciAgent(oci::AgentArgs),
     /// Write the seccomp profile that hands containers to the agent, or check one.
@@ -176,6 +181,8 @@ pub fn main() -> ExitCode {
         Verb::Init(args) => init::run(&args),
         Verb::Event(args) => event::run(&args),
         Verb::Approvals(args) => approvals::run(&args),
+        #[cfg(feature = "ui")]
+        Verb::Ui(args) => ui::run(&args),
         Verb::OciAgent(args) => oci::agent(args, cli.verbose),
         Verb::OciProfile(args) => oci_profile::run(&args),
         Verb::OciHold(args) => oci::hold(&args, cli.verbose),

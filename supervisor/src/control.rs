@@ -11,15 +11,16 @@ mod methods;
 mod peer;
 mod schema;
 mod server;
+pub(crate) mod tree;
 pub mod wire;
 
 use crate::hooks::lifecycle::Reply;
 use wire::{EventRequest, SessionFacts};
 
 pub use client::{Client, ClientError};
-pub use peer::Tree;
 pub use schema::schema;
 pub use server::{Bound, Serving, bind, listen_privately, serve};
+pub use tree::Tree;
 
 /// Variable of the tree's environment that holds the socket's path.
 pub const VARIABLE: &str = "SHELLGATE_SOCKET";

@@ -17,6 +17,7 @@ pub mod process;
 pub mod ring;
 pub mod seccomp;
 pub mod startup;
+pub mod terminal;
 
 use std::io;
 

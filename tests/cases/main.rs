@@ -39,4 +39,6 @@ mod terminal;
 mod text;
 mod trace_file;
 mod turn_hooks;
+mod ui;
+mod watch;
 mod wrappers;

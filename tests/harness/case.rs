@@ -18,6 +18,7 @@ use crate::need::{PATH, is_root};
 use crate::program::{program, shellgate};
 use crate::ran::Ran;
 use crate::terminal::Terminal;
+use crate::ui::Ui;
 use crate::watched::{self, Finished, Watched, patience};
 
 /// Nobody, for cases that root runs as an ordinary user.
@@ -323,6 +324,14 @@ impl Gate {
         let mut command = self.command(shellgate());
         command.args(words);
         watched::run(&mut command, self.stdin.clone(), &self.mark(), self.patience)
+    }
+
+    /// Serves the page of this case's sessions, outside of every tree.
+    #[track_caller]
+    pub fn ui(&self) -> Ui {
+        let mut command = self.command(shellgate());
+        command.args(["ui".as_ref(), "--workdir".as_ref(), self.session().as_os_str()]);
+        Ui::new(Watched::start(&mut command, None, &self.mark(), self.patience))
     }
 
     /// Runs the same command without shellgate, in the same place.

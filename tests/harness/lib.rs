@@ -4,6 +4,7 @@
 //! it tests, is also checked for the bookkeeping that must always hold: see [`Ran`].
 #![forbid(unsafe_code)]
 
+mod browser;
 mod builder;
 mod case;
 mod component;
@@ -17,8 +18,10 @@ mod program;
 mod ran;
 mod socket;
 mod terminal;
+mod ui;
 mod watched;
 
+pub use browser::Browser;
 pub use builder::{Builder, Missing, shared_state};
 pub use case::Gate;
 pub use component::Component;
@@ -32,4 +35,5 @@ pub use program::{example, program, shellgate};
 pub use ran::{Ran, strings};
 pub use socket::Socket;
 pub use terminal::Terminal;
+pub use ui::{Event, Reply, Ui};
 pub use watched::Finished;

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::case::Gate;
 use crate::ran::{self, Ran};
 use crate::socket::Socket;
+use crate::ui::Ui;
 use crate::watched::{Finished, Watched, end_all, patience};
 
 /// Waits until it is so.
@@ -99,6 +100,28 @@ impl Live {
         let session = self.gate.session();
         let head = ["approvals".as_ref(), "--workdir".as_ref(), session.as_os_str()];
         self.shellgate(head.into_iter().chain(words.iter().map(AsRef::as_ref)))
+    }
+
+    /// Serves the page of its session, outside of the tree.
+    #[track_caller]
+    pub fn ui(&self) -> Ui {
+        self.gate.ui()
+    }
+
+    /// Where its trace is.
+    pub fn session_trace(&self) -> PathBuf {
+        self.gate.trace()
+    }
+
+    /// The name of its session.
+    #[track_caller]
+    pub fn session_id(&self) -> String {
+        let mut name = None;
+        self.recorded("its start", |records| {
+            name = records.first().and_then(|record| record["session_id"].as_str().map(str::to_owned));
+            name.is_some()
+        });
+        name.expect("it was waited for")
     }
 
     /// Waits until the trace says so.

@@ -36,6 +36,9 @@ const NEEDED: &[(&str, &str)] = &[
     ("runc", "runc"),
     ("crun", "crun"),
     ("podman", "podman"),
+    ("chromium-headless-shell", "chromium-headless-shell"),
+    // Without a font the browser draws no text.
+    ("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "fonts-dejavu-core"),
     ("/usr/share/containers/seccomp.json", "golang-github-containers-common"),
 ];
 

@@ -1,19 +1,24 @@
 //! `shellgate approvals`: answers the asks of a session, from outside of its tree.
 
+#[cfg(feature = "ui")]
+pub(in crate::cli) mod desk;
+pub(in crate::cli) mod places;
+#[cfg(feature = "ui")]
 mod watch;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::log::escape::escape;
 use super::print;
-use crate::control::Client;
 use crate::control::wire::{AllowRequest, Approving, DenyRequest, ListRequest, PendingAsk};
-use crate::trace::sessions;
+use crate::control::{Client, ClientError};
+
+use places::Places;
 
 #[derive(Debug, clap::Args)]
 pub struct ApprovalsArgs {
@@ -52,67 +57,71 @@ enum ApprovalsVerb {
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Ask for each call on this terminal: y (once), a (always, in this session), anything else refuses.
+    /// Show what waits on a screen, of all sessions that run or of the one that is named, and answer with single keys.
+    #[cfg(feature = "ui")]
     Watch,
 }
 
+/// What someone decides about an ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Decision {
+    Once,
+    Remember,
+    Deny(Option<String>),
+}
+
 pub(super) fn run(args: &ApprovalsArgs) -> anyhow::Result<ExitCode> {
-    let mut client = connect(args)?;
+    let places = Places::of(args);
     match &args.verb {
         ApprovalsVerb::List { json } => {
-            let list: Approving = client.call("approvals.list", &ListRequest::default())?;
+            let list: Approving = connect(&places)?.call("approvals.list", &ListRequest::default())?;
             let text = if *json { serde_json::to_string(&list)? + "\n" } else { table(&list) };
             print(&text)?;
         }
         ApprovalsVerb::Allow { id, remember } => {
-            let done: Value =
-                client.call("approvals.allow", &AllowRequest { id: *id, remember: *remember })?;
-            print(&format!("allowed: {}\n", escape(done["scope"].as_str().unwrap_or_default())))?;
+            let decision = if *remember { Decision::Remember } else { Decision::Once };
+            let scope = answer(&mut connect(&places)?, *id, &decision)?;
+            print(&format!("allowed: {}\n", escape(&scope)))?;
         }
         ApprovalsVerb::Deny { id, reason } => {
-            let request = DenyRequest { id: *id, reason: reason.clone() };
-            let _: Value = client.call("approvals.deny", &request)?;
+            answer(&mut connect(&places)?, *id, &Decision::Deny(reason.clone()))?;
             print("denied\n")?;
         }
-        ApprovalsVerb::Watch => watch::watch(&mut client)?,
+        #[cfg(feature = "ui")]
+        ApprovalsVerb::Watch => return watch::watch(places),
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// Answers an ask; what an approval holds for, in words.
+fn answer(client: &mut Client, id: u64, decision: &Decision) -> Result<String, ClientError> {
+    let mut allow = |remember| {
+        let done: Value = client.call("approvals.allow", &AllowRequest { id, remember })?;
+        Ok(done["scope"].as_str().unwrap_or_default().to_owned())
+    };
+    match decision {
+        Decision::Once => allow(false),
+        Decision::Remember => allow(true),
+        Decision::Deny(reason) => {
+            let request = DenyRequest { id, reason: reason.clone() };
+            client.call("approvals.deny", &request).map(|_: Value| String::new())
+        }
+    }
+}
+
 /// The one named, else the newest whose socket answers.
-fn connect(args: &ApprovalsArgs) -> anyhow::Result<Client> {
-    if let Some(path) = &args.socket {
+fn connect(places: &Places) -> anyhow::Result<Client> {
+    if let Places::Socket(path) = places {
         return Ok(Client::connect(path)?);
     }
-    let mut folders = Vec::new();
-    if let Some(workdir) = &args.workdir {
-        folders.push(workdir.clone());
-    } else {
-        let root = sessions::root()?;
-        let wanted = args.session.as_deref().unwrap_or_default();
-        let ids = sessions::list(&root).with_context(|| format!("cannot read {}", root.display()))?;
-        folders.extend(ids.iter().rev().filter(|id| id.starts_with(wanted)).map(|id| root.join(id)));
-    }
-    for folder in &folders {
-        for path in sockets(folder) {
-            let Ok(mut client) = Client::connect(&path) else { continue };
-            let answers: Result<Value, _> = client.call("session", &json!({}));
-            if answers.is_ok() {
-                return Ok(client);
-            }
+    for path in places.sockets()? {
+        let Ok(mut client) = Client::connect(&path) else { continue };
+        let answers: Result<Value, _> = client.call("session", &json!({}));
+        if answers.is_ok() {
+            return Ok(client);
         }
     }
     bail!("no session that runs has a control socket here (name it with --session, --workdir or --socket)")
-}
-
-/// Newest first, as far as their names tell.
-fn sockets(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(sessions::is_socket));
-    let mut found: Vec<_> =
-        named.map(|entry| (entry.metadata().and_then(|facts| facts.modified()).ok(), entry.path())).collect();
-    found.sort();
-    found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
 fn table(list: &Approving) -> String {

@@ -1,18 +1,20 @@
 //! `shellgate log`: shows a trace to a person, or its records to a program. Reads only; trusts nothing in it.
 
 pub(in crate::cli) mod escape;
-mod line;
-mod list;
+pub(in crate::cli) mod line;
+pub(in crate::cli) mod list;
+mod pager;
 mod plain;
 pub(in crate::cli) mod source;
 mod stats;
 mod tree;
 
-use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write};
+use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use self::line::Style;
+use self::pager::Paged;
 use self::source::Source;
 
 #[derive(Debug, clap::Args)]
@@ -41,13 +43,18 @@ pub struct LogArgs {
     /// List the sessions instead.
     #[arg(long, conflicts_with_all = ["session", "follow", "denied", "tree", "json", "stats"])]
     list: bool,
+    /// Print long output as it is, also where a terminal would get it through $PAGER (else less).
+    #[arg(long)]
+    no_pager: bool,
 }
 
 pub(super) fn run(args: &LogArgs) -> anyhow::Result<ExitCode> {
-    let stdout = io::stdout();
-    let style = Style { color: stdout.is_terminal() && color_wanted() };
-    let mut out = BufWriter::new(stdout.lock());
-    match show(args, style, &mut out).and_then(|()| Ok(out.flush()?)) {
+    let style = Style { color: io::stdout().is_terminal() && color_wanted() };
+    // What goes on, and what is for a program, is never held back.
+    let mut out = Paged::new(!args.no_pager && !args.follow && !args.json);
+    let shown = show(args, style, &mut out);
+    let finished = out.finish();
+    match shown.and(finished) {
         // Whoever read the output has seen enough.
         Err(error) if is_closed(&error) => Ok(ExitCode::SUCCESS),
         done => done.map(|()| ExitCode::SUCCESS),

@@ -61,6 +61,22 @@ impl Client {
         Self::connect(Path::new(&path))
     }
 
+    /// No answer within this time is an error.
+    #[cfg(feature = "ui")]
+    pub(crate) fn wait_at_most(&self, patience: std::time::Duration) -> io::Result<()> {
+        let stream = self.stream.get_ref();
+        stream.set_write_timeout(Some(patience))?;
+        stream.set_read_timeout(Some(patience))
+    }
+
+    /// The watched tree of the session: below the process that listens, which the kernel names.
+    #[cfg(feature = "ui")]
+    pub(crate) fn tree(&self) -> io::Result<super::tree::Tree> {
+        use std::os::fd::AsFd as _;
+        let listener = crate::sys::peer::credentials(self.stream.get_ref().as_fd())?;
+        super::tree::Tree::below(listener.pid)
+    }
+
     /// Submits an event and waits for what came of it.
     pub fn event(&mut self, binding: Binding, phase: Phase, payload: Payload) -> Result<Reply, ClientError> {
         self.call("event", &EventRequest { binding, phase, payload })

@@ -22,7 +22,8 @@ use nix::sys::stat::{Mode, fchmod};
 
 use super::Service;
 use super::connection::{self, Seat};
-use super::peer::{Peer, Tree};
+use super::peer::Peer;
+use super::tree::Tree;
 use super::wire::{BUSY, Response, RpcError};
 use crate::trace::sessions::SocketPlace;
 

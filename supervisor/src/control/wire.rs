@@ -92,6 +92,9 @@ pub struct SessionFacts {
     pub terminal: i32,
     /// Whether someone may answer asks.
     pub interactive: bool,
+    /// Whether it is a container's: its processes are known by their seccomp filter.
+    #[serde(default)]
+    pub container: bool,
     /// Hooks that decide on programs, and on tool calls.
     pub policy_hooks: Vec<String>,
     pub tool_policy_hooks: Vec<String>,

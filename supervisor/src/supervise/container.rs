@@ -72,7 +72,8 @@ impl Contained {
         }
         let serving = socket.and_then(|socket| {
             let service = Arc::clone(&session) as Arc<dyn control::Service>;
-            control::serve(socket, service, control::Tree::Filtered)
+            control::Tree::below(std::process::id().cast_signed())
+                .and_then(|tree| control::serve(socket, service, tree.of_containers()))
                 .inspect_err(|error| tracing::error!(%error, "the control socket cannot be served"))
                 .ok()
         });

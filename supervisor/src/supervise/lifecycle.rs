@@ -303,6 +303,7 @@ impl Service for Session {
             seal: self.seal.level().to_string(),
             terminal: self.terminal,
             interactive: self.approvals.is_some(),
+            container: self.adopts,
             policy_hooks: policy.gate.hook_names().map(Into::into).collect(),
             tool_policy_hooks: policy.lifecycle.policy_names().map(Into::into).collect(),
         }

@@ -1,7 +1,7 @@
 //! `shellgate log` on a session that really was.
 
 use serde_json::Value;
-use shellgate_tests::{Finished, Gate, shellgate};
+use shellgate_tests::{Finished, Gate, need, shellgate, until};
 
 const LINE: &str = "/bin/true one; /bin/touch RAN; sh -c '/bin/true $'\"'\\033'\"'[31mred; exit 3'; exit 0";
 
@@ -134,4 +134,59 @@ fn statistics_are_those_of_what_really_ran() {
     assert_eq!((&stats["hooks"][0]["calls"], &stats["hooks"][0]["deny"]), (&5.into(), &1.into()), "{stats}");
     let text = log(&gate, &["--stats"]).stdout();
     assert!(text.contains("guard: not for agents  (first: /bin/touch RAN)"), "{text}");
+}
+
+/// I: reading
+#[test]
+fn long_output_on_a_terminal_goes_through_the_pager_and_short_output_does_not() {
+    let gate = session();
+    let state = gate.work().join("../home/state");
+    let pager = "sed 's/^/paged /'; echo end\"\"ed";
+    let mut terminal = Gate::open().env("XDG_STATE_HOME", &state).env("PAGER", pager).terminal();
+    let log = format!("{} log", shellgate().display());
+    terminal.resize(5, 80);
+    terminal.line(&log);
+    terminal.shows("paged ");
+    terminal.shows("ended");
+    // It fits, or is for something else than a reader.
+    for flags in ["--denied", "--no-pager", "--json", "--stats --json", "--follow", "| cat"] {
+        terminal.line(&format!("{log} {flags}; echo st\"\"atus $?"));
+        terminal.shows("status 0");
+        let screen = terminal.screen();
+        let last = screen.rsplit("ended").next().expect("at least one part");
+        assert!(!last.contains("paged "), "{flags}: {last}");
+    }
+    terminal.resize(50, 300);
+    terminal.line(&format!("{log}; echo st\"\"atus $?"));
+    terminal.shows("1 refused");
+    terminal.shows("status 0");
+    assert_eq!(terminal.screen().matches("ended").count(), 1, "{}", terminal.screen());
+    // None at all, and one that is not there.
+    terminal.resize(5, 80);
+    terminal.line(&format!("PAGER= {log}; PAGER=no-such-pager {log}; echo st\"\"atus $?"));
+    terminal.shows("1 refused");
+    terminal.shows("\"no-such-pager\" cannot be run");
+    terminal.shows("status 125");
+}
+
+/// I: reading
+#[test]
+fn less_shows_colours_unless_nobody_wants_them_and_its_keys_are_its_own() {
+    need!(less);
+    let gate = session();
+    let state = gate.work().join("../home/state");
+    for (name, value, colored) in [("COLORTERM", "x", true), ("NO_COLOR", "1", false)] {
+        let mut terminal = Gate::open().env("XDG_STATE_HOME", &state).env(name, value).terminal();
+        terminal.resize(5, 80);
+        terminal.line(&format!("TERM=xterm {} log; echo st\"\"atus $?", shellgate().display()));
+        terminal.shows("start");
+        terminal.type_keys("\x03");
+        // What is typed while it recovers from that is lost.
+        until("the end of less", || {
+            terminal.type_keys("q");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            terminal.has_shown("status 0")
+        });
+        assert_eq!(terminal.screen().contains("\x1b[33mstart"), colored, "{:?}", terminal.screen());
+    }
 }

@@ -40,6 +40,7 @@ const ALLOWED: &[Allowed] = &[
     always("npm is not installed"),
     always("componentize-py is not installed"),
     always("componentize-qjs is not installed"),
+    always("chromium-headless-shell is not installed"),
     always("gdb is not installed"),
     always("runc is not installed"),
     always("crun is not installed"),

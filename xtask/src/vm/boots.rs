@@ -67,6 +67,8 @@ const NOT_THE_KERNELS: &[&str] = &[
     "recipes_",
     "samples::",
     "turn_hooks::",
+    "ui::",
+    "watch::",
     "more_waiting_execs_than_threads",
 ];
 

@@ -28,6 +28,14 @@ pub(in crate::cli) fn escape(text: &str) -> Cow<'_, str> {
     safe.into()
 }
 
+/// Text of several lines: they stay lines, and each is made harmless.
+#[cfg(feature = "ui")]
+pub(in crate::cli) fn escape_lines(text: &str) -> String {
+    let lines = text.trim_end_matches('\n').split('\n');
+    let lines: Vec<_> = lines.map(|line| escape(&line.replace('\t', "    ")).into_owned()).collect();
+    lines.join("\n")
+}
+
 fn dangerous(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,

@@ -152,33 +152,41 @@ fn called(event: &Event) -> String {
     format!("{:>7} #{} {}{path}", event.pid, event.seq, escape(&event.command))
 }
 
-/// A tool and its input, shortened.
 fn tool(event: &LifecycleEvent) -> String {
+    format!("{:>7} #{} {}", "tool", event.seq, tool_call(event))
+}
+
+/// A tool and its input, shortened.
+pub(in crate::cli) fn tool_call(event: &LifecycleEvent) -> String {
     const WIDTH: usize = 160;
     let mut input = event.payload.input.as_ref().map(ToString::to_string).unwrap_or_default();
     if input.len() > WIDTH {
         input.truncate(input.floor_char_boundary(WIDTH));
         input.push('…');
     }
-    format!("{:>7} #{} {} {}", "tool", event.seq, escape(event.payload.tool()), escape(&input))
+    format!("{} {}", escape(event.payload.tool()), escape(&input))
 }
 
-fn word_of(defect: crate::hooks::Defect) -> String {
+pub(in crate::cli) fn word_of(defect: crate::hooks::Defect) -> String {
     serde_json::to_value(defect).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 pub(super) fn became(outcome: &Outcome) -> String {
+    format!("{} ({})", how(outcome), duration(outcome.duration_us))
+}
+
+/// How it ended, in words.
+pub(in crate::cli) fn how(outcome: &Outcome) -> String {
     let number = |number: Option<i32>| number.map_or("?".to_owned(), |number| number.to_string());
     let by = outcome.by.as_deref().map(|by| format!(" by {}", escape(by))).unwrap_or_default();
-    let what = match outcome.kind {
+    match outcome.kind {
         OutcomeKind::Exited => format!("exit {}", number(outcome.code)),
         OutcomeKind::Signaled => format!("signal {}{by}", number(outcome.signal)),
         OutcomeKind::Replaced => format!("replaced{by}"),
         OutcomeKind::ExecFailed => format!("not started, errno {}", number(outcome.errno)),
         OutcomeKind::Cancelled => "cancelled".to_owned(),
         OutcomeKind::Unknown => "ended, unknown how".to_owned(),
-    };
-    format!("{what} ({})", duration(outcome.duration_us))
+    }
 }
 
 pub(super) fn duration(us: u64) -> String {

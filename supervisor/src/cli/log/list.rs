@@ -8,13 +8,36 @@ use crate::trace::read::Item;
 use crate::trace::record::Line;
 
 /// What a session came to, counted and not believed.
-#[derive(Debug, Default)]
-struct Summary {
-    start: String,
-    command: String,
-    allowed: u64,
-    refused: u64,
-    ended: bool,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::cli) struct Summary {
+    pub(in crate::cli) start: String,
+    pub(in crate::cli) command: String,
+    pub(in crate::cli) allowed: u64,
+    pub(in crate::cli) refused: u64,
+    pub(in crate::cli) ended: bool,
+}
+
+impl Summary {
+    /// With one more record of the session.
+    pub(in crate::cli) fn add(&mut self, line: Line<'_>) {
+        match line {
+            Line::SessionStart(start) => {
+                self.start = start.time;
+                self.command = shell_words::join(&start.command);
+            }
+            Line::Shell(_) => self.allowed += 1,
+            Line::CallDenied(_) => self.refused += 1,
+            Line::SessionEnd(_) => self.ended = true,
+            Line::Outcome(_)
+            | Line::ToolCall(_)
+            | Line::Lifecycle(_)
+            | Line::Ask(_)
+            | Line::HookFault(_)
+            | Line::Gap(_)
+            | Line::ConfigChanged(_)
+            | Line::ConfigRejected(_) => {}
+        }
+    }
 }
 
 pub(super) fn print(sources: &[Source], out: &mut impl Write) -> anyhow::Result<()> {
@@ -44,25 +67,8 @@ fn summary(source: &Source) -> anyhow::Result<Summary> {
     let mut sum = Summary::default();
     for item in source.open()? {
         let Item::Record { line, .. } = item? else { continue };
-        if !source.holds(&line) {
-            continue;
-        }
-        match *line {
-            Line::SessionStart(start) => {
-                sum.start = start.time;
-                sum.command = shell_words::join(&start.command);
-            }
-            Line::Shell(_) => sum.allowed += 1,
-            Line::CallDenied(_) => sum.refused += 1,
-            Line::SessionEnd(_) => sum.ended = true,
-            Line::Outcome(_)
-            | Line::ToolCall(_)
-            | Line::Lifecycle(_)
-            | Line::Ask(_)
-            | Line::HookFault(_)
-            | Line::Gap(_)
-            | Line::ConfigChanged(_)
-            | Line::ConfigRejected(_) => {}
+        if source.holds(&line) {
+            sum.add(*line);
         }
     }
     Ok(sum)

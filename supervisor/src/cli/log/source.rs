@@ -50,6 +50,12 @@ impl Source {
         open(&self.path)
     }
 
+    /// The file itself, for a reader that knows where to go on.
+    #[cfg(feature = "ui")]
+    pub(in crate::cli) fn file(&self) -> anyhow::Result<File> {
+        file(&self.path)
+    }
+
     /// Whether a record belongs to this session; one that names none is shown with all.
     pub(in crate::cli) fn holds(&self, line: &Line<'_>) -> bool {
         line.session_id().is_none_or(|id| id == self.session_id)
@@ -82,14 +88,18 @@ fn in_file(path: &Path) -> anyhow::Result<Vec<Source>> {
     Ok(found)
 }
 
-/// A trace is a regular file; anything else might make the reader wait for ever.
 fn open(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
+    Ok(Reader::new(BufReader::new(file(path)?)))
+}
+
+/// A trace is a regular file; anything else might make the reader wait for ever.
+fn file(path: &Path) -> anyhow::Result<File> {
     let context = || format!("cannot read {}", path.display());
     let kind = std::fs::metadata(path).with_context(context)?;
     if !kind.is_file() {
         return Err(io::Error::other("it is not a regular file")).with_context(context);
     }
-    Ok(Reader::new(BufReader::new(File::open(path).with_context(context)?)))
+    File::open(path).with_context(context)
 }
 
 fn nothing(workdir: Option<&Path>) -> String {
