@@ -11,6 +11,7 @@ mod command_line;
 mod containers;
 mod control;
 mod failing_execs;
+mod gallery;
 mod git;
 mod hook_answers;
 mod hook_runner;
