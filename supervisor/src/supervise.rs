@@ -59,6 +59,8 @@ pub struct Setup {
     pub kill_tree: bool,
     /// Asks wait for someone; otherwise nobody is asked.
     pub interactive: bool,
+    /// Nothing is judged: `shellgate record`.
+    pub ungated: bool,
     pub verbose: bool,
     pub command: Vec<String>,
 }
@@ -128,6 +130,10 @@ struct Session {
     lifecycle: Lifecycle,
     /// Device number of the tree's terminal.
     terminal: i32,
+    /// The process above the tree; 0 where there is none.
+    reaper: i32,
+    /// Nothing is judged: `shellgate record`.
+    ungated: bool,
     /// `None`: headless.
     approvals: Option<Arc<Approvals>>,
     /// Names of the last tool calls that were refused: nothing comes after them.
@@ -195,6 +201,8 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         terminal: procfs::process::Process::new(launched.reaper)
             .and_then(|process| process.stat())
             .map_or(0, |stat| stat.tty_nr),
+        reaper: launched.reaper,
+        ungated: setup.ungated,
         note: setup.interactive.then(|| lifecycle::note_to(launched)),
         warnings,
         config: setup.config,

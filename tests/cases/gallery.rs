@@ -38,7 +38,8 @@ fn says(rule: &Value) -> &str {
 #[test]
 fn every_rule_of_the_gallery_does_what_its_examples_say_and_is_in_the_documentation() {
     let gate = Gate::open();
-    let done = gate.shellgate(["hook", "validate", "-c", folder().join("shellgate.yaml").to_str().expect("text")]);
+    let done =
+        gate.shellgate(["hook", "validate", "-c", folder().join("shellgate.yaml").to_str().expect("text")]);
     assert_eq!(done.code, 0, "{}", done.stderr());
     let files = files();
     let listed = fs::read_dir(folder()).expect("a folder").count();
@@ -49,11 +50,15 @@ fn every_rule_of_the_gallery_does_what_its_examples_say_and_is_in_the_documentat
         let name = path.file_name().and_then(|name| name.to_str()).expect("text");
         let section = page.split("\n## ").find(|section| section.starts_with(name));
         let section = section.unwrap_or_else(|| panic!("docs/gallery.md has no section {name}"));
-        let rows = section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| rule ")).count();
+        let rows =
+            section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| rule ")).count();
         assert_eq!(rows, rules(hook).len(), "rows of {name} in docs/gallery.md");
         for rule in rules(hook) {
             let (title, what) = says(rule).split_once(": ").expect("a title and a sentence");
-            assert!(!what.is_empty() && section.contains(&format!("| {title}")), "docs/gallery.md has no row {title:?}");
+            assert!(
+                !what.is_empty() && section.contains(&format!("| {title}")),
+                "docs/gallery.md has no row {title:?}"
+            );
             for side in ["matches", "passes"] {
                 let examples = rule[side].as_array().map_or(0, Vec::len);
                 assert!(examples > 0, "{name}: {title:?} has no {side}");

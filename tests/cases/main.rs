@@ -34,6 +34,7 @@ mod runners;
 mod said;
 mod script_bodies;
 mod scripts;
+mod shell_drop_in;
 mod shell_texts;
 mod terminal;
 mod text;

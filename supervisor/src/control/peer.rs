@@ -99,7 +99,7 @@ impl Peer {
 }
 
 /// The walk is about a process that lived before and after it, so every number on the way was its ancestor's.
-fn stands(pid: i32, handle: BorrowedFd<'_>, tree: &Tree) -> Standing {
+pub(super) fn stands(pid: i32, handle: BorrowedFd<'_>, tree: &Tree) -> Standing {
     let reaper = tree.reaper;
     if pid <= 0 {
         return Standing::Unknown("the process that connected is in a foreign pid namespace".to_owned());

@@ -92,6 +92,10 @@ pub struct SessionFacts {
     pub terminal: i32,
     /// Whether someone may answer asks.
     pub interactive: bool,
+    /// The process above the tree: what is below it is the tree.
+    pub reaper: i32,
+    /// Nothing is judged: `shellgate record`.
+    pub ungated: bool,
     /// Hooks that decide on programs, and on tool calls.
     pub policy_hooks: Vec<String>,
     pub tool_policy_hooks: Vec<String>,

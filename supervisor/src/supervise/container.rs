@@ -43,6 +43,8 @@ impl Contained {
             wait_killable: false,
             adopts: true,
             terminal: 0,
+            reaper: 0,
+            ungated: false,
             note: None,
             warnings: setup.warnings,
             command,

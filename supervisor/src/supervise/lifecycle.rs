@@ -283,6 +283,8 @@ impl Service for Session {
             seal: self.seal.level().to_string(),
             terminal: self.terminal,
             interactive: self.approvals.is_some(),
+            reaper: self.reaper,
+            ungated: self.ungated,
             policy_hooks: self.gate.hook_names().map(Into::into).collect(),
             tool_policy_hooks: self.lifecycle.policy_names().map(Into::into).collect(),
         }

@@ -51,6 +51,9 @@ pub struct SessionStart {
     /// The container, in a session of `oci-agent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
+    /// Nothing was judged: a session of `record`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ungated: bool,
 }
 
 /// An exec that every policy hook let pass, written before it may run.
@@ -212,6 +215,7 @@ impl<'a> Line<'a> {
                 observer_hooks,
                 warnings,
                 container,
+                ungated,
             } => Self::SessionStart(SessionStart {
                 seq: 0,
                 time,
@@ -232,6 +236,7 @@ impl<'a> Line<'a> {
                         .collect(),
                     ..container
                 }),
+                ungated: *ungated,
             }),
             Record::Shell { event, answers } => Self::Shell(Shell {
                 seq,

@@ -15,6 +15,7 @@ struct Summary {
     allowed: u64,
     refused: u64,
     ended: bool,
+    ungated: bool,
 }
 
 pub(super) fn print(sources: &[Source], out: &mut impl Write) -> anyhow::Result<()> {
@@ -26,9 +27,10 @@ pub(super) fn print(sources: &[Source], out: &mut impl Write) -> anyhow::Result<
         // A session that cannot be read must not hide the others.
         let text = match summary(source) {
             Ok(sum) => format!(
-                "{:<19}  {} allowed, {} refused{}  {}",
+                "{:<19}  {} {}, {} refused{}  {}",
                 escape(sum.start.get(..19).unwrap_or(&sum.start)),
                 sum.allowed,
+                if sum.ungated { "recorded WITHOUT A GATE" } else { "allowed" },
                 sum.refused,
                 if sum.ended { "" } else { ", no end recorded" },
                 escape(&sum.command)
@@ -50,6 +52,7 @@ fn summary(source: &Source) -> anyhow::Result<Summary> {
         match *line {
             Line::SessionStart(start) => {
                 sum.start = start.time;
+                sum.ungated = start.ungated;
                 sum.command = shell_words::join(&start.command);
             }
             Line::Shell(_) => sum.allowed += 1,
