@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod lifecycle;
+mod shared;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,8 +64,10 @@ pub struct Event {
     /// The recipe a build tool was asked for; absent means none was resolved and says nothing about the call.
     pub recipe: Option<Recipe>,
     /// Variables known to change what programs execute (all of them with `event.env: all`).
+    #[serde(serialize_with = "shared::serialize", deserialize_with = "shared::deserialize")]
     pub env: Arc<BTreeMap<String, String>>,
     /// Names of all variables, sorted.
+    #[serde(serialize_with = "shared::serialize", deserialize_with = "shared::deserialize")]
     pub env_names: Arc<Vec<String>>,
     pub file: FileFacts,
     /// `execve` or `execveat`.
@@ -124,6 +127,7 @@ pub enum Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ancestor {
     pub seq: u64,
+    #[serde(serialize_with = "shared::serialize", deserialize_with = "shared::deserialize")]
     pub path: Arc<str>,
 }
 

@@ -134,7 +134,7 @@ fn a_background_job_stops_for_input_and_for_output_as_it_would_bare() {
         terminal.line("until jobs | grep -q Stopped; do sleep 0.01; done; echo in''put");
         terminal.shows("input");
         terminal.line("fg");
-        terminal.shows("cat");
+        terminal.shows("cat\r\n");
         terminal.line("typed");
         terminal.shows("typed\r\ntyped");
         terminal.type_keys("\x04");

@@ -99,6 +99,9 @@ fn what_is_missing_is_said_with_its_reason() {
 fn without_the_ebpf_seal_a_session_that_requires_it_names_the_cause() {
     need!(guest);
     let said = doctor();
+    if kernel_file(YAMA) == "3" {
+        return does_not_start(Gate::open(), "kernel.yama.ptrace_scope is 3");
+    }
     if said["seal_ebpf"]["ok"] == true {
         return sealed_by(Gate::open(), "ebpf");
     }

@@ -12,6 +12,9 @@ use crate::event::FileKind;
 use crate::seal::Identity;
 use crate::sys::files;
 
+/// What stands behind such a name.
+const GONE: &[u8] = b" (deleted)";
+
 /// Where a relative path starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
@@ -56,21 +59,17 @@ pub fn resolve(view: &View, base: Base, path: &[u8], follow_last: bool) -> Resul
             // On the way is a link that means something else for the caller than for us: /proc/self/exe, /dev/fd/3.
             Err(libc::ELOOP) => {}
             Err(errno) => return Err(errno),
-            Ok((fd, name)) => {
-                let path = name.map_or_else(|| view::name_of(&fd).map_err(|_| libc::EACCES), Ok)?;
-                return examine(fd, path);
-            }
+            Ok((fd, Some(name))) => return examine(fd, name),
+            Ok((fd, None)) => return named_by_the_kernel(fd, |name| name),
         }
     }
     let (fd, path) = walk::walk(view, base, path, follow_last)?;
-    examine(fd, path)
+    examine(fd, path).map(without_mark)
 }
 
 /// The file behind a descriptor of the caller (`AT_EMPTY_PATH`).
 pub fn descriptor(view: &View, fd: i32) -> Result<Resolved, i32> {
-    let fd = view.descriptor(fd)?;
-    let path = view.as_seen_inside(view::name_of(&fd).map_err(|_| libc::EACCES)?);
-    examine(fd, path)
+    named_by_the_kernel(view.descriptor(fd)?, |name| view.as_seen_inside(name))
 }
 
 /// The file, and its canonical name where that costs nothing.
@@ -112,15 +111,27 @@ fn plain(path: &[u8]) -> Vec<u8> {
     [b"/", &*parts.join(&b'/')].concat()
 }
 
-fn examine(fd: OwnedFd, mut path: Vec<u8>) -> Result<Resolved, i32> {
-    let stat = fstat(&fd).map_err(|errno| errno as i32)?;
-    let mut kind = FileKind::Regular;
-    if stat.st_nlink == 0 {
-        kind = if path.starts_with(b"/memfd:") { FileKind::Memfd } else { FileKind::Deleted };
-        if let Some(bare) = path.strip_suffix(b" (deleted)") {
-            path = bare.to_vec();
-        }
+/// With the name that the kernel prints.
+fn named_by_the_kernel(fd: OwnedFd, seen: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Result<Resolved, i32> {
+    let name = view::name_of(&fd).map_err(|_| libc::EACCES)?;
+    examine(fd, seen(name)).map(without_mark)
+}
+
+/// The kernel marks the name of a file that is gone.
+fn without_mark(mut file: Resolved) -> Resolved {
+    if file.kind != FileKind::Regular && file.path.ends_with(GONE) {
+        file.path.truncate(file.path.len() - GONE.len());
     }
+    file
+}
+
+fn examine(fd: OwnedFd, path: Vec<u8>) -> Result<Resolved, i32> {
+    let stat = fstat(&fd).map_err(|errno| errno as i32)?;
+    let kind = match stat.st_nlink {
+        0 if path.starts_with(b"/memfd:") => FileKind::Memfd,
+        0 => FileKind::Deleted,
+        _ => FileKind::Regular,
+    };
     Ok(Resolved { fd, path, kind, stat, held: None })
 }
 

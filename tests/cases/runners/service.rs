@@ -107,7 +107,10 @@ fn an_observer_may_be_a_service_and_is_told_every_outcome() {
                     open(event['cwd'] + '/told', 'a').write(f\"{event['name']} {out['kind']} {out['code']}\\n\")\n    \
                     say(id, 'none')\n";
     let watcher = json!({"name": "watch", "binding": "on-shell", "timeout": "20s", "service": python(told)});
-    let ran = Gate::with_hooks(&[passes("guard"), watcher]).bash("/bin/true; /bin/sleep 0; exit 0");
+    let ran = Gate::with_hooks(&[passes("guard"), watcher]).bash(
+        // It may take longer to start than a session waits for at its end.
+        "/bin/true; until [ -s told ]; do :; done; /bin/sleep 0; exit 0",
+    );
     ran.nothing_refused();
     let seen = fs::read_to_string(ran.dir.path().join("work/told")).expect("the service wrote it");
     let mut seen: Vec<&str> = seen.lines().collect();

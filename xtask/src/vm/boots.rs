@@ -66,6 +66,7 @@ const NOT_THE_KERNELS: &[&str] = &[
     "lifecycle_hooks::",
     "presets::",
     "recipes_",
+    "samples::",
     "turn_hooks::",
     "more_waiting_execs_than_threads",
 ];
@@ -125,14 +126,19 @@ pub(crate) fn boots(length: Length) -> Vec<Boot> {
                     doctor(),
                     seal(),
                     kernels("kernels", &["guards::", "levels::"]),
-                    alone(tests("race", "race", &[]), 900),
+                    alone(tests("race", "race", SHORT_RACE), 900),
                 ],
             ),
             boot(
                 "lsm without bpf",
                 MODULES,
                 0,
-                vec![doctor(), seal(), kernels("kernels", &["guards::", "levels::"])],
+                vec![
+                    doctor(),
+                    seal(),
+                    kernels("kernels", &["guards::", "levels::"]),
+                    alone(tests("race", "race", &["attack::", "hostile::"]), 900),
+                ],
             ),
             boot(
                 "lockdown",

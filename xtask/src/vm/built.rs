@@ -107,10 +107,12 @@ fn programs(root: &Path) -> Result<Vec<PathBuf>> {
     let mut built = Vec::new();
     for entry in fs::read_dir(root.join("tests/programs"))? {
         let path = entry?.path();
-        if let (Some(name), Some("c")) =
-            (path.file_stem().and_then(|name| name.to_str()), path.extension().and_then(|end| end.to_str()))
+        match (path.file_stem().and_then(|name| name.to_str()), path.extension().and_then(|end| end.to_str()))
         {
-            built.push(shellgate_tests::program(name));
+            (Some(name), Some("c")) => built.push(shellgate_tests::program(name)),
+            // What the harness makes components of.
+            (Some(_), Some("wat")) => built.push(path),
+            _ => {}
         }
     }
     built.sort();

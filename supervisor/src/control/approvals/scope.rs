@@ -68,7 +68,7 @@ fn exec(event: &Event) -> Value {
     json!({
         "path": event.path, "argv": event.argv, "argv_base64": event.argv_base64, "cwd": event.cwd,
         "uid": event.uid, "gid": event.gid, "interpreters": event.interpreters, "payload": event.payload,
-        "applet": event.applet, "script": event.script, "recipe": event.recipe, "env": event.env,
+        "applet": event.applet, "script": event.script, "recipe": event.recipe, "env": *event.env,
         "file": event.file, "abi": event.abi,
     })
 }

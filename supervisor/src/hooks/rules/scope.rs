@@ -204,7 +204,7 @@ impl VariableResolver for EventScope<'_> {
             "script" => borrow(self.script.get_or_init(|| self.script()).as_ref()),
             "commands" => borrow(self.commands.get_or_init(|| self.commands()).as_ref()),
             "recipe_text" => text(self.recipe_text()),
-            "env" => borrow(self.env.get_or_init(|| from_json(json(&event.env))).as_ref()),
+            "env" => borrow(self.env.get_or_init(|| from_json(json(&*event.env))).as_ref()),
             "env_names" => borrow(self.env_names.get_or_init(|| list(&event.env_names)).as_ref()),
             "recipe" => borrow(self.recipe.get_or_init(|| record(&event.recipe, &FIELDS.recipe)).as_ref()),
             "file" => CowVal::Owned(record(&event.file, &FIELDS.file)),
