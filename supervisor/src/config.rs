@@ -61,6 +61,8 @@ pub struct Config {
     pub warnings: Vec<String>,
     /// Files that decide (config and hook programs): the agent must not be able to write them.
     pub files: Vec<PathBuf>,
+    /// Those of them whose text the digest is of: the configuration and the manifests that it names.
+    pub texts: Vec<PathBuf>,
 }
 
 impl Config {

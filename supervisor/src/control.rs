@@ -19,6 +19,7 @@ use wire::{EventRequest, SessionFacts};
 
 pub use client::{Client, ClientError};
 pub use enclosing::{Uncertain, judged_by};
+pub use peer::Tree;
 pub use schema::schema;
 pub use server::{Bound, Serving, bind, listen_privately, serve};
 

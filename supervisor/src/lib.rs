@@ -37,11 +37,12 @@ pub mod capture; // what the caller asked for: path, argv, envp, file
 pub mod enrich; // what a policy must read besides argv: script bodies
 pub mod hooks; // the gate: every policy hook must return a clean none
 pub mod launch; // fork, filter, hand-over of the listener
+pub mod metrics;
 pub mod notify; // seccomp notifications, each answered exactly once
 pub mod observe; // observer hooks, told afterwards
 pub mod outcome; // how each admitted exec ended
 pub mod seal; // what was judged is what runs
-pub mod trace; // the record of it all
+pub mod trace; // the record of it all // counts for Prometheus
 
 pub mod oci; // containers: listeners that their runtime hands over
 

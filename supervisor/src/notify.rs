@@ -7,11 +7,12 @@ pub mod pool;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::EventFd;
 
-use crate::sys::seccomp;
+use crate::sys::seccomp::{self, RawNotification};
 
 /// Who called execve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,12 +36,14 @@ pub struct Listener {
     fd: OwnedFd,
     /// Where somebody else keeps the listener too: nothing more is received once this is readable.
     stop: Option<Arc<EventFd>>,
-    /// Told of every notification that was received, before anything else is done with it.
-    received: Option<Received>,
+    /// Receives in place of the plain call.
+    receiver: Option<Box<dyn Receive>>,
 }
 
-/// Hears the number of a notification.
-type Received = Box<dyn Fn(u64) + Send + Sync>;
+/// Receives a notification and writes down that it did.
+pub trait Receive: Send + Sync {
+    fn receive(&self, listener: BorrowedFd<'_>) -> io::Result<RawNotification>;
+}
 
 impl Listener {
     /// Takes the listener over after finding out, by use, whether its ioctls work here.
@@ -58,14 +61,14 @@ impl Listener {
         }
         // Faster where it exists (6.6); nothing depends on it.
         let _ = seccomp::set_sync_wake_up(fd.as_fd());
-        Ok(Self { fd, stop: None, received: None })
+        Ok(Self { fd, stop: None, receiver: None })
     }
 
-    /// One that stops to receive when `stop` is readable, as if no process were left, and tells each number it has
-    /// received: for whoever takes over from us.
+    /// One that stops to receive when `stop` is readable, as if no process were left, and receives through `receiver`:
+    /// for whoever takes over from us.
     #[must_use]
-    pub fn relieved(self, stop: Arc<EventFd>, received: impl Fn(u64) + Send + Sync + 'static) -> Self {
-        Self { stop: Some(stop), received: Some(Box::new(received)), ..self }
+    pub fn relieved(self, stop: Arc<EventFd>, receiver: impl Receive + 'static) -> Self {
+        Self { stop: Some(stop), receiver: Some(Box::new(receiver)), ..self }
     }
 
     /// The next notification; `None` when the last process under the filter is gone.
@@ -85,16 +88,18 @@ impl Listener {
             }
             let events = ready[0].revents().unwrap_or(PollFlags::empty());
             if events.contains(PollFlags::POLLIN) {
-                match seccomp::receive(self.fd.as_fd()) {
+                let received = match &self.receiver {
+                    Some(receiver) => receiver.receive(self.fd.as_fd()),
+                    None => seccomp::receive(self.fd.as_fd()),
+                };
+                match received {
                     Ok(raw) => {
-                        if let Some(received) = &self.received {
-                            received(raw.id);
-                        }
                         return Ok(Some(Notification {
                             listener: Arc::clone(self),
                             id: raw.id,
                             tid: raw.pid as i32,
                             call: RawCall { arch: raw.arch, nr: raw.nr as u32, args: raw.args },
+                            received: Instant::now(),
                             answered: false,
                         }));
                     }
@@ -152,6 +157,7 @@ pub struct Notification {
     /// The calling *thread*; 0 when our pid namespace does not show it.
     pub tid: i32,
     pub call: RawCall,
+    received: Instant,
     answered: bool,
 }
 
@@ -164,6 +170,11 @@ impl Notification {
     /// Its number among those of its filter, which only grow.
     pub fn number(&self) -> u64 {
         self.id
+    }
+
+    /// How long ago it was received.
+    pub fn age(&self) -> Duration {
+        self.received.elapsed()
     }
 
     /// Lets the exec go on in the kernel.

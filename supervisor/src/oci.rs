@@ -13,4 +13,4 @@ mod rights; // descriptors over sockets
 mod span; // which notifications an agent has received
 pub mod state; // the container process state, as runtimes write it
 
-pub use policy::{Policies, PolicyError, Selector};
+pub use policy::{News, Policies, PolicyError, Selector, Standing};

@@ -11,6 +11,7 @@ mod judge;
 mod lifecycle;
 mod memo;
 mod open;
+mod policy;
 mod refusal;
 mod release;
 mod tree;
@@ -18,30 +19,27 @@ mod tree;
 pub use builder::{Builder, RunError, Supervisor};
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use crate::capture::memory;
-use crate::config::{Config, OnFailure};
+use crate::config::Config;
 use crate::control;
 use crate::control::approvals::Approvals;
-use crate::enrich::environment::Environments;
-use crate::hooks::Refusal;
-use crate::hooks::gate::Gate;
-use crate::hooks::lifecycle::Lifecycle;
 use crate::launch::Launched;
 use crate::launch::wire::ToFront;
+use crate::metrics::{self, Metrics};
 use crate::notify::{Listener, pool};
-use crate::observe::Observers;
 use crate::outcome::Tracker;
 use crate::outcome::handles::Handles;
 use crate::seal::ptrace::PtraceSeal;
 use crate::seal::{self, Level, Seal};
-use crate::trace::Redactor;
 use crate::trace::sessions::SessionDir;
 use crate::trace::{Record, Totals, Trace};
 use open::Opening;
+use policy::InForce;
 
 /// How long observers may still work when the session is over.
 const OBSERVER_GRACE: Duration = Duration::from_secs(1);
@@ -53,7 +51,6 @@ pub struct Setup {
     pub config: Config,
     pub dir: SessionDir,
     pub trace: Trace,
-    pub redactor: Redactor,
     pub seal: Option<Level>,
     pub require_seal: Option<Level>,
     pub kill_tree: bool,
@@ -62,6 +59,8 @@ pub struct Setup {
     /// Nothing is judged: `shellgate record`.
     pub ungated: bool,
     pub verbose: bool,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
     pub command: Vec<String>,
 }
 
@@ -99,8 +98,8 @@ impl Counts {
 /// What outcomes and faults are written to, shared by every source of them.
 struct Ledger {
     trace: Trace,
-    redactor: Redactor,
     counts: Counts,
+    metrics: Option<Arc<Metrics>>,
 }
 
 impl Ledger {
@@ -115,19 +114,26 @@ impl Ledger {
         }
     }
 
-    /// As observers may see it: a reason may repeat what a program was given.
-    fn shown(&self, refusal: &Refusal) -> Refusal {
-        let text = |text: &str| self.redactor.text(text).into_owned();
-        let detail = refusal.detail.as_deref().map(text);
-        Refusal { hook: refusal.hook.clone(), reason: text(&refusal.reason), defect: refusal.defect, detail }
+    /// A hook failed where that changes nothing.
+    fn hook_fault(&self, seq: Option<u64>, hook: &str, detail: &str) {
+        self.counts.hook_faults.fetch_add(1, Ordering::Relaxed);
+        if let Some(metrics) = &self.metrics {
+            metrics.hook_fault(hook);
+        }
+        self.note(&Record::HookFault { seq, hook: hook.into(), detail: detail.into() });
+    }
+
+    fn decided(&self, took: Duration) {
+        if let Some(metrics) = &self.metrics {
+            metrics.decided(took);
+        }
     }
 }
 
 struct Session {
     id: String,
     dir: SessionDir,
-    gate: Gate,
-    lifecycle: Lifecycle,
+    in_force: Arc<InForce>,
     /// Device number of the tree's terminal.
     terminal: i32,
     /// The process above the tree; 0 where there is none.
@@ -139,7 +145,6 @@ struct Session {
     /// Names of the last tool calls that were refused: nothing comes after them.
     refused_calls: Mutex<VecDeque<String>>,
     ledger: Arc<Ledger>,
-    observers: Arc<Observers>,
     tracker: Arc<Tracker>,
     /// Where the seal does not report how processes end.
     handles: Option<Handles>,
@@ -150,8 +155,6 @@ struct Session {
     /// Held for reading from a judgement's end to its reply; for writing when the session ends.
     open: RwLock<()>,
     last_seq: AtomicU64,
-    environments: Environments,
-    trace_on_failure: OnFailure,
     /// Its processes were not all there when the session began: each is taken in when it first executes.
     adopts: bool,
 }
@@ -193,7 +196,14 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
             None
         }
     };
+    let metrics = setup.metrics.map(|address| {
+        let metrics = Arc::new(Metrics::default());
+        metrics::serve(address, Arc::clone(&metrics))
+            .map(|_| metrics)
+            .map_err(|error| format!("cannot serve metrics on {address}: {error}"))
+    });
     let session = open::open(Opening {
+        metrics: metrics.transpose()?,
         seal,
         wait_killable: launched.confined.wait_killable,
         adopts: false,
@@ -208,7 +218,6 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         config: setup.config,
         dir: setup.dir,
         trace: setup.trace,
-        redactor: setup.redactor,
         command: setup.command,
         container: None,
         verbose: setup.verbose,
@@ -221,7 +230,8 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
     }
     let serving = socket.and_then(|socket| {
         let service = Arc::clone(&session) as Arc<dyn control::Service>;
-        control::serve(socket, service, launched.reaper)
+        control::Tree::below(launched.reaper)
+            .and_then(|tree| control::serve(socket, service, tree))
             .inspect_err(|error| tracing::error!(%error, "the control socket cannot be served"))
             .ok()
     });

@@ -6,6 +6,7 @@ pub mod alone;
 pub mod bpf;
 pub mod files;
 pub mod hook_process;
+pub mod landing;
 pub mod mapped;
 pub mod memory;
 pub mod peer;

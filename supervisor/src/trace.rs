@@ -26,6 +26,14 @@ use crate::hooks::{Answer, Defect};
 pub use redact::{RedactError, Redactor};
 pub use writer::Trace;
 
+/// What every record says of its configuration: enough of the digest to tell one from another.
+pub type ConfigId = Arc<str>;
+
+/// The beginning of a configuration's digest that goes into every record.
+pub fn config_id(digest: &str) -> ConfigId {
+    digest.get(..16).unwrap_or(digest).into()
+}
+
 /// One line of `trace.jsonl`, as `{"record":KIND,"seq":N,"time":…, …}`.
 #[derive(Debug, Clone)]
 pub enum Record {
@@ -47,6 +55,8 @@ pub enum Record {
     Shell {
         event: Arc<Event>,
         answers: Vec<Answer>,
+        /// Of the configuration that judged it, see [`ConfigId`].
+        config_digest: ConfigId,
     },
     CallDenied {
         event: Arc<Event>,
@@ -55,6 +65,7 @@ pub enum Record {
         defect: Option<Defect>,
         detail: Option<String>,
         answers: Vec<Answer>,
+        config_digest: ConfigId,
     },
     /// A tool call that every policy hook let pass.
     ToolCall {
@@ -62,6 +73,7 @@ pub enum Record {
         /// What the runtime wanted to pass, where a hook has rewritten it.
         original_input: Option<Value>,
         answers: Vec<Answer>,
+        config_digest: ConfigId,
     },
     /// A tool call that was refused.
     ToolDenied {
@@ -71,6 +83,7 @@ pub enum Record {
         defect: Option<Defect>,
         detail: Option<String>,
         answers: Vec<Answer>,
+        config_digest: ConfigId,
     },
     /// Any other event of the session, a tool's result included.
     Lifecycle {
@@ -99,6 +112,18 @@ pub enum Record {
     Gap {
         lost: u64,
         what: String,
+    },
+    /// Written before the first call that the new configuration judges.
+    ConfigChanged {
+        config: String,
+        config_digest: String,
+        policy_hooks: Vec<String>,
+        observer_hooks: Vec<String>,
+        warnings: Vec<String>,
+    },
+    ConfigRejected {
+        config: String,
+        error: String,
     },
     SessionEnd {
         totals: Totals,

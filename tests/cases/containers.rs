@@ -2,11 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a failed call fails the test")]
 
 mod agent;
+mod asks;
 mod engines;
 mod inside;
 mod kubernetes;
+mod podman;
 mod profile;
 mod relief;
+mod reload;
+mod within;
 
 use shellgate_tests::{Finished, Pod, lacks, skip};
 

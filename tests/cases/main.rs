@@ -20,6 +20,7 @@ mod library;
 mod lifecycle;
 mod lifecycle_hooks;
 mod many;
+mod metrics;
 mod multi_call;
 mod naming;
 mod notifications;

@@ -237,9 +237,7 @@ impl Gate {
 
     /// Runs a command under the gate, headless.
     pub fn run<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Ran {
-        let mut start = self.through.iter().map(OsString::as_os_str).chain([shellgate().as_os_str()]);
-        let mut command = self.command(start.next().expect("at least shellgate itself"));
-        command.args(start).args(self.run_words()).args(words);
+        let mut command = self.gated(words);
         let finished = watched::run(&mut command, self.stdin.clone(), &self.mark(), self.patience);
         self.ran(&finished)
     }
@@ -254,8 +252,7 @@ impl Gate {
 
     /// Starts a command under the gate.
     pub fn start<W: AsRef<OsStr>>(self, words: impl IntoIterator<Item = W>) -> Live {
-        let mut command = self.command(shellgate());
-        command.args(self.run_words()).args(words);
+        let mut command = self.gated(words);
         let run = Watched::start(&mut command, self.stdin.clone(), &self.mark(), self.patience);
         Live::new(run, self)
     }
@@ -291,6 +288,13 @@ impl Gate {
     pub fn shellgate_words(&self, session: &str) -> String {
         let (binary, config) = (shellgate().display(), self.config());
         format!("{binary} run --workdir {} -c {} --", self.root.join(session).display(), config.display())
+    }
+
+    fn gated<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Command {
+        let mut start = self.through.iter().map(OsString::as_os_str).chain([shellgate().as_os_str()]);
+        let mut command = self.command(start.next().expect("at least shellgate itself"));
+        command.args(start).args(self.run_words()).args(words);
+        command
     }
 
     fn run_words(&self) -> Vec<OsString> {

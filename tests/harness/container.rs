@@ -2,6 +2,7 @@
 //! one hierarchy of control groups that every runtime can use.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,6 +54,14 @@ impl Service {
             assert!(start.elapsed() < patience(), "it never says {what:?}: {}", self.said());
             thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Where it serves metrics.
+    pub fn metrics(&self) -> SocketAddr {
+        self.says("metrics at=");
+        let said = self.said();
+        let (_, rest) = said.split_once("metrics at=").expect("it has just said so");
+        rest.split_whitespace().next().and_then(|at| at.parse().ok()).expect("an address")
     }
 
     pub fn end(self, by: Signal) -> Finished {
@@ -211,6 +220,11 @@ impl Pod {
     /// `delete -f`, which ends every process of the container.
     pub fn delete(&self, id: &str) -> Finished {
         self.watched(&self.runtime(&["delete", "-f", id])).finish()
+    }
+
+    /// Sends a signal to the container's first process.
+    pub fn kill(&self, id: &str, signal: &str) -> Finished {
+        self.watched(&self.runtime(&["kill", id, signal])).finish()
     }
 
     fn exec_words(&self, id: &str, options: &[&str], words: &[&str]) -> Vec<String> {

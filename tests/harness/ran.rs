@@ -62,7 +62,14 @@ impl Ran {
         let Some(first) = self.records.first() else { return };
         assert_eq!(first["record"], "session_start", "{}", self.story());
         let mut admitted = BTreeMap::new();
+        let config = first["config_digest"].as_str().expect("a configuration has a digest");
         for record in &self.records {
+            let named = record["config_digest"].as_str().unwrap_or("none");
+            assert!(
+                config.starts_with(named),
+                "{named}: every record names its configuration\n{}",
+                self.story()
+            );
             let seq = record["seq"].as_u64();
             match record["record"].as_str().expect("every record has a kind") {
                 "shell" => {

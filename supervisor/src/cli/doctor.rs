@@ -1,5 +1,7 @@
 //! `shellgate doctor`: what this kernel and container allow, by really trying.
 
+mod surroundings;
+
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -9,7 +11,6 @@ use super::print;
 use crate::capture::memory;
 use crate::launch::probe;
 use crate::seal;
-use crate::sys::process::{self, Fork};
 
 /// Exit status: 0 when `shellgate run` can work here, 1 when it cannot.
 #[derive(Debug, clap::Args)]
@@ -65,24 +66,6 @@ fn kernel() -> String {
         .unwrap_or_default()
 }
 
-/// A child that waits is read as a caller would be.
-fn caller_memory() -> Result<(), String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    let (waiting, ours) = nix::unistd::pipe().map_err(|errno| text(&errno))?;
-    let child = match process::fork_bound().map_err(|error| text(&error))? {
-        Fork::Child => {
-            drop(ours);
-            let _ = nix::unistd::read(&waiting, &mut [0]);
-            process::exit_now(0)
-        }
-        Fork::Parent { child } => child,
-    };
-    let read = memory::may_read(child).map_err(|error| text(&error));
-    drop(ours);
-    let _ = process::wait(child, 0);
-    read
-}
-
 fn examine() -> Vec<Finding> {
     let tried = probe::filter();
     let installed =
@@ -119,7 +102,11 @@ fn examine() -> Vec<Finding> {
     findings.push(Finding {
         name: "caller_memory",
         needed: true,
-        result: caller_memory().map(|()| "what a process passes to execve can be read".to_owned()),
+        result: surroundings::with_a_child(|child| {
+            memory::may_read(child)
+                .map(|()| "what a process passes to execve can be read".to_owned())
+                .map_err(|error| error.to_string())
+        }),
     });
     let seals = seal::survey();
     findings.push(Finding {
@@ -146,5 +133,6 @@ fn examine() -> Vec<Finding> {
         result: probe::exit_status_by_pidfd(),
     });
     findings.push(Finding { name: "no_new_privs_optional", needed: false, result: probe::privileged() });
+    findings.extend(surroundings::examine(&tried));
     findings
 }

@@ -33,6 +33,12 @@ pub struct AgentArgs {
     /// Put session folders here instead of the user's own folder of sessions.
     #[arg(long, value_name = "DIR")]
     sessions: Option<PathBuf>,
+    /// Asks wait for someone who answers with `shellgate approvals` on this machine; otherwise they refuse.
+    #[arg(long)]
+    interactive: bool,
+    /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics, on this machine alone if only PORT is given.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = crate::metrics::address)]
+    metrics: Option<std::net::SocketAddr>,
     #[command(flatten)]
     seal: super::SealArgs,
 }
@@ -59,8 +65,10 @@ pub(super) fn agent(args: AgentArgs, verbose: u8) -> anyhow::Result<ExitCode> {
         policies,
         peers: args.peer_uid,
         sessions: args.sessions,
+        metrics: args.metrics,
         seal: args.seal.wanted(),
         require_seal: args.seal.required(),
+        interactive: args.interactive,
         verbose: verbose > 0,
     })?;
     Ok(ExitCode::SUCCESS)

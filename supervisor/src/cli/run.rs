@@ -30,6 +30,9 @@ pub struct RunArgs {
     /// When the command ends, end what it left running.
     #[arg(long)]
     kill_tree: bool,
+    /// Serve metrics for Prometheus at http://ADDRESS:PORT/metrics, on this machine alone if only PORT is given.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = crate::metrics::address)]
+    metrics: Option<std::net::SocketAddr>,
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -45,10 +48,14 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
         .command(&args.command)
         .config(config)
         .interactive(args.interactive)
-        .kill_tree(args.kill_tree)
+        // With the first process of a pid namespace the kernel ends all others: better in order.
+        .kill_tree(args.kill_tree || std::process::id() == 1)
         .verbose(verbose);
     if let Some(folder) = &args.workdir {
         session = session.workdir(folder);
+    }
+    if let Some(address) = args.metrics {
+        session = session.metrics(address);
     }
     Ok(ExitCode::from(args.seal.of(session).become_front(inherited)?))
 }

@@ -32,6 +32,7 @@ pub(super) fn from_file_with(found: &Found, search: Option<OsString>) -> Result<
     let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
     let workshop = Workshop { path: search, ..Workshop::new(&folder) };
     let mut config = assemble(&found.path.display().to_string(), &found.text, &workshop)?;
+    config.texts.insert(0, path.clone());
     config.files.insert(0, path);
     config.warnings.extend(warn::writable(&config.files));
     Ok(config)
@@ -150,6 +151,7 @@ fn settings(file: &str, raw: &RawConfig) -> Result<Config, ConfigError> {
         no_new_privs: raw.no_new_privs.unwrap_or(true),
         warnings,
         files: Vec::new(),
+        texts: Vec::new(),
     })
 }
 
@@ -191,6 +193,7 @@ impl Assembly<'_> {
                 let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
                 let workshop = Workshop { folder, ..self.workshop.clone() };
                 self.stage(at, &raw.value, raw.referenced, &name, &workshop)?;
+                self.config.texts.push(path.clone());
                 self.config.files.push(path);
                 Ok(())
             }

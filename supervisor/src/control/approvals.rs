@@ -39,7 +39,7 @@ pub type OnAsked = Box<dyn Fn(Asked) + Send + Sync>;
 
 /// The asks of a session.
 pub struct Approvals {
-    timeout: Duration,
+    timeout: Mutex<Duration>,
     on_pending: OnPending,
     on_asked: OnAsked,
     state: Mutex<State>,
@@ -77,7 +77,21 @@ enum Given {
 
 impl Approvals {
     pub fn new(timeout: Duration, on_pending: OnPending, on_asked: OnAsked) -> Self {
-        Self { timeout, on_pending, on_asked, state: Mutex::default(), changed: Condvar::new() }
+        Self {
+            timeout: Mutex::new(timeout),
+            on_pending,
+            on_asked,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Another policy is in force: what was remembered was an answer to the one before.
+    pub fn renew(&self, timeout: Duration) {
+        *self.timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
+        let mut state = self.state();
+        state.remembered.clear();
+        self.change(&mut state);
     }
 
     /// The state is whole between any two statements: a panic elsewhere spoils nothing.
@@ -204,7 +218,8 @@ impl Asker for Approvals {
         let id = state.last_id;
         let shown = scope::shown(id, question, &scope);
         let call = shown.call.clone();
-        let until = Instant::now() + self.timeout;
+        let timeout = *self.timeout.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = Instant::now() + timeout;
         state.pending.insert(id, Waiting { scope: scope.clone(), shown, until, given: None });
         self.change(&mut state);
         drop(state);
@@ -231,7 +246,7 @@ impl Asker for Approvals {
                 (AskAnswer::Denied { note }, told)
             }
             End::Expired => {
-                let why = format!("that nobody gave within {}s", self.timeout.as_secs_f64());
+                let why = format!("that nobody gave within {}s", timeout.as_secs_f64());
                 (AskAnswer::Unanswered { why }, "expired".to_owned())
             }
             End::Withdrawn => {

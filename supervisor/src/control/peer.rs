@@ -22,16 +22,19 @@ pub(super) struct Peer {
     standing: Standing,
 }
 
-/// The watched tree: everything below one process, as long as that one lives.
+/// What is watched, and must not decide about itself.
 #[derive(Debug)]
-pub(super) struct Tree {
-    reaper: i32,
-    handle: OwnedFd,
+pub enum Tree {
+    /// Everything below one process, as long as that one lives.
+    Below { reaper: i32, handle: OwnedFd },
+    /// Whatever runs under a seccomp filter. Every process of a supervised container does, whoever its parents are, and
+    /// none can be rid of it.
+    Filtered,
 }
 
 impl Tree {
-    pub(super) fn below(reaper: i32) -> std::io::Result<Self> {
-        Ok(Self { reaper, handle: pidfd::open(reaper)? })
+    pub fn below(reaper: i32) -> std::io::Result<Self> {
+        Ok(Self::Below { reaper, handle: pidfd::open(reaper)? })
     }
 }
 
@@ -98,12 +101,33 @@ impl Peer {
     }
 }
 
-/// The walk is about a process that lived before and after it, so every number on the way was its ancestor's.
 pub(super) fn stands(pid: i32, handle: BorrowedFd<'_>, tree: &Tree) -> Standing {
-    let reaper = tree.reaper;
     if pid <= 0 {
         return Standing::Unknown("the process that connected is in a foreign pid namespace".to_owned());
     }
+    match tree {
+        Tree::Below { reaper, handle: above } => stands_below(pid, handle, *reaper, above.as_fd()),
+        Tree::Filtered => is_filtered(pid, handle),
+    }
+}
+
+/// As long as the process lives its number is nobody else's.
+fn is_filtered(pid: i32, handle: BorrowedFd<'_>) -> Standing {
+    let mode = Process::new(pid).and_then(|process| process.status()).ok().and_then(|status| status.seccomp);
+    if !is_alive(handle) {
+        return Standing::Unknown("the process that connected has ended".to_owned());
+    }
+    match mode {
+        Some(0) => Standing::Outside,
+        Some(_) => Standing::Unknown(
+            "the process that connected is under a seccomp filter, as those of containers are".to_owned(),
+        ),
+        None => Standing::Unknown("whether it is under a seccomp filter cannot be read".to_owned()),
+    }
+}
+
+/// The walk is about a process that lived before and after it, so every number on the way was its ancestor's.
+fn stands_below(pid: i32, handle: BorrowedFd<'_>, reaper: i32, above: BorrowedFd<'_>) -> Standing {
     for _ in 0..WALKS {
         let Some(line) = ancestors(pid, reaper) else {
             return Standing::Unknown(
@@ -115,7 +139,7 @@ pub(super) fn stands(pid: i32, handle: BorrowedFd<'_>, tree: &Tree) -> Standing 
             return Standing::Unknown("the process that connected has ended".to_owned());
         }
         // Its orphans have gone to others, and below whom they stand says nothing any more.
-        if !is_alive(tree.handle.as_fd()) {
+        if !is_alive(above) {
             return Standing::Unknown("the process above the watched tree has ended".to_owned());
         }
         // A parent that ended during the walk gave its number back; then the second walk differs.

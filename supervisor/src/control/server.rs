@@ -2,13 +2,15 @@
 //! holds up another.
 
 use std::fs::DirBuilder;
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -35,6 +37,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Bound {
     listener: UnixListener,
     file: Serving,
+    /// Readable when the file is gone.
+    end: UnixStream,
 }
 
 /// Binds a socket for this user alone. Nothing may be there yet.
@@ -45,11 +49,12 @@ pub fn bind(place: &SocketPlace) -> io::Result<Bound> {
     let fd = listen_privately(&place.path, SockType::Stream).inspect_err(|_| {
         own_folder(place).map(std::fs::remove_dir);
     })?;
-    let file = Serving { place: place.clone() };
+    let (alive, end) = UnixStream::pair()?;
+    let file = Serving { place: place.clone(), _alive: alive };
     if let Some(link) = &place.link {
         std::os::unix::fs::symlink(&place.path, link)?;
     }
-    Ok(Bound { listener: UnixListener::from(fd), file })
+    Ok(Bound { listener: UnixListener::from(fd), file, end })
 }
 
 /// A listening socket at `path` that nobody but this user can connect to.
@@ -65,10 +70,12 @@ pub fn listen_privately(path: &Path, kind: SockType) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// The socket's file, for as long as the session lasts.
+/// The socket and its file, for as long as the session lasts.
 #[derive(Debug)]
 pub struct Serving {
     place: SocketPlace,
+    /// Closed with us, which whoever serves sees.
+    _alive: UnixStream,
 }
 
 /// The folder that is made for the socket and holds nothing else.
@@ -88,38 +95,52 @@ impl Drop for Serving {
     }
 }
 
-/// Serves on a thread of its own until the process ends. `reaper` is the process above the tree.
-pub fn serve(bound: Bound, service: Arc<dyn Service>, reaper: i32) -> io::Result<Serving> {
-    let Bound { listener, file: serving } = bound;
-    let tree = Tree::below(reaper)?;
+/// Serves on a thread of its own until what is returned is dropped.
+pub fn serve(bound: Bound, service: Arc<dyn Service>, tree: Tree) -> io::Result<Serving> {
+    let Bound { listener, file: serving, end } = bound;
     listener.set_nonblocking(true)?;
+    end.set_nonblocking(true)?;
     thread::Builder::new().name("control".into()).spawn(move || {
-        if let Err(error) = run(listener, service, tree) {
+        if let Err(error) = run(listener, end, service, tree) {
             tracing::error!(%error, "the control socket is not served any more");
         }
     })?;
     Ok(serving)
 }
 
-fn run(listener: UnixListener, service: Arc<dyn Service>, tree: Tree) -> io::Result<()> {
+fn run(listener: UnixListener, end: UnixStream, service: Arc<dyn Service>, tree: Tree) -> io::Result<()> {
     // Most sessions never see a peer; they pay a sleeping thread and no runtime.
-    while poll(&mut [PollFd::new(listener.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).is_err() {}
+    let mut called =
+        [PollFd::new(listener.as_fd(), PollFlags::POLLIN), PollFd::new(end.as_fd(), PollFlags::POLLIN)];
+    while poll(&mut called, PollTimeout::NONE).is_err() {}
+    if called[1].any() == Some(true) {
+        return Ok(());
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .max_blocking_threads(INSIDE + OUTSIDE)
         .thread_name("control-hook")
         .build()?;
-    runtime.block_on(async move {
+    let served = runtime.block_on(async move {
         let listener = tokio::net::UnixListener::from_std(listener)?;
         let seats = Seats { inside: Arc::default(), outside: Arc::default() };
+        let end = tokio::net::UnixStream::from_std(end)?;
         loop {
-            match listener.accept().await {
-                Ok((stream, _)) => admit(stream, &service, &seats, &tree),
-                Err(_) => tokio::time::sleep(PAUSE).await,
+            let called = poll_fn(|context| match end.poll_read_ready(context) {
+                Poll::Ready(_) => Poll::Ready(None),
+                Poll::Pending => listener.poll_accept(context).map(Some),
+            });
+            match called.await {
+                None => return Ok(()),
+                Some(Ok((stream, _))) => admit(stream, &service, &seats, &tree),
+                Some(Err(_)) => tokio::time::sleep(PAUSE).await,
             }
         }
-    })
+    });
+    // A peer's hook may still run; nobody waits for it.
+    runtime.shutdown_background();
+    served
 }
 
 struct Seats {

@@ -11,7 +11,7 @@ use nix::unistd::{Pid, getpgid, getpgrp, tcgetpgrp, tcsetpgrp};
 
 use super::LaunchError;
 use super::wire::{Packets, ToFront};
-use crate::sys::pidfd;
+use crate::sys::{pidfd, process};
 
 /// Exit status when shellgate itself failed.
 pub const FAILED: u8 = 125;
@@ -29,6 +29,9 @@ pub(super) fn run(supervisor: &Packets, supervisor_pid: i32) -> Result<u8, Launc
     loop {
         let (from_supervisor, from_signals) = wait_for(supervisor.as_fd(), &signals)?;
         if from_signals {
+            if is_first() {
+                reap();
+            }
             while let Ok(Some(info)) = signals.read_signal() {
                 if let Some(command) = &command
                     && info.ssi_pid != supervisor_pid as u32
@@ -91,6 +94,17 @@ fn orphaned(command: &Command, signals: &SignalFd) -> Result<u8, LaunchError> {
             pass_on(command, &info);
         }
     }
+}
+
+/// The first process of a pid namespace: every orphan that has no reaper of its own becomes our child, such as what an
+/// `exec` session of the container has left.
+fn is_first() -> bool {
+    std::process::id() == 1
+}
+
+/// Lets go of whatever has ended. How the command ended is the reaper's to say.
+fn reap() {
+    while let Ok(Some(_)) = process::wait(-1, libc::WNOHANG) {}
 }
 
 fn sent_by_a_process(info: &siginfo) -> bool {

@@ -31,7 +31,7 @@ pub fn filter() -> io::Result<Tried> {
                         .map_or_else(|reason| format!("-{reason}"), |yes| format!("+{yes}"));
                     format!("ok {} {} {scope}", u8::from(tried.wait_killable), u8::from(tried.sync_wake_up))
                 }
-                Err(error) => format!("no {error}"),
+                Err(error) => format!("no {} {error}", error.raw_os_error().unwrap_or(0)),
             };
             let _ = nix::unistd::write(&theirs, told.as_bytes());
             process::exit_now(0)
@@ -54,7 +54,14 @@ pub fn filter() -> io::Result<Tried> {
             let signal_scope = if scope.starts_with('+') { Ok(text) } else { Err(text) };
             Ok(Tried { wait_killable, sync_wake_up, signal_scope })
         }
-        (_, reason) => Err(io::Error::other(reason.to_owned())),
+        ("no", rest) => {
+            let (errno, text) = rest.split_once(' ').ok_or_else(broken)?;
+            Err(match errno.parse() {
+                Ok(0) | Err(_) => io::Error::other(text.to_owned()),
+                Ok(errno) => io::Error::from_raw_os_error(errno),
+            })
+        }
+        _ => Err(broken()),
     }
 }
 

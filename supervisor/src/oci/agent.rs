@@ -3,8 +3,12 @@
 //!
 //! A container for which no session can be had gets nothing: its listener is closed, and it cannot start a program.
 
+mod keep_up;
+mod living;
+
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -23,13 +27,13 @@ use super::policy::Policies;
 use super::receive;
 use super::span::Span;
 use super::state::ProcessState;
-use crate::notify::{Listener, pool};
+use crate::metrics::{self, Metrics};
+use crate::notify::Listener;
 use crate::seal::shared::Shared;
 use crate::seal::{self, Level};
 use crate::supervise;
-use crate::supervise::container::{Contained, Setup};
 use crate::sys::process;
-use crate::trace::{Container, Redactor, Trace, sessions};
+use living::Living;
 
 /// Memory and descriptors of processes of other users: without it only root's can be judged.
 const CAP_SYS_PTRACE: u32 = 19;
@@ -47,8 +51,12 @@ pub struct Plan {
     pub peers: Vec<u32>,
     /// The folder of session folders, if not the user's own.
     pub sessions: Option<PathBuf>,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
     pub seal: Option<Level>,
     pub require_seal: Option<Level>,
+    /// Asks wait for someone.
+    pub interactive: bool,
     pub verbose: bool,
 }
 
@@ -75,6 +83,7 @@ type Key = (String, Option<String>);
 struct Agent {
     plan: Plan,
     seal: Arc<Shared>,
+    metrics: Arc<Metrics>,
     holder: Option<Holder>,
     /// Readable when nothing more is to be received.
     stop: Arc<EventFd>,
@@ -82,13 +91,6 @@ struct Agent {
     /// Listeners that are answered.
     active: Mutex<usize>,
     idle: Condvar,
-}
-
-/// A container's session while it has listeners.
-#[derive(Default)]
-struct Living {
-    session: Option<Contained>,
-    listeners: usize,
 }
 
 /// Runs until it is told to end (SIGTERM, SIGINT).
@@ -126,9 +128,16 @@ pub fn run(plan: Plan) -> Result<(), AgentError> {
         None => Vec::new(),
     };
     let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map_err(system("make an eventfd"))?;
+    let metrics = Arc::new(Metrics::default());
+    if let Some(address) = plan.metrics {
+        let at = metrics::serve(address, Arc::clone(&metrics));
+        let at = at.map_err(system(format!("serve metrics on {address}")))?;
+        tracing::info!(%at, "metrics");
+    }
     let agent = Arc::new(Agent {
         plan,
         seal,
+        metrics,
         holder,
         stop: Arc::new(stop),
         containers: Mutex::default(),
@@ -138,9 +147,14 @@ pub fn run(plan: Plan) -> Result<(), AgentError> {
     tracing::info!(
         socket = %agent.plan.socket.display(), seal = %agent.seal.level(), taken_over = held.len(), "ready"
     );
+    let watching = Arc::clone(&agent);
+    let watch = thread::Builder::new().name("policies".into());
+    watch.spawn(move || watching.keep_up()).map_err(system("start a thread"))?;
     for held in held {
-        let span = Span::left(held.span);
-        agent.spawn(move |agent| agent.supervise(&held.state, held.listener, span, true));
+        agent.spawn(move |agent| match Span::left(held.span) {
+            Ok(span) => agent.supervise(&held.state, held.listener, span, true),
+            Err(error) => tracing::error!(%error, "a container is refused: no memory file"),
+        });
     }
     accept(&agent, &UnixListener::from(socket), &signals)?;
     agent.part();
@@ -245,7 +259,7 @@ impl Agent {
         {
             tracing::error!(container = %state.state.id, %error, "the holder does not keep its listener: it ends with us");
         }
-        let listener = Arc::new(listener.relieved(Arc::clone(&self.stop), move |id| span.note(id)));
+        let listener = Arc::new(listener.relieved(Arc::clone(&self.stop), span));
         let key = (state.state.id.clone(), policy);
         let place = Arc::clone(lock(&self.containers).entry(key.clone()).or_default());
         let served = self.join(&place, state, key.1.as_deref(), &listener, taken_over);
@@ -259,86 +273,13 @@ impl Agent {
         served.map(drop)
     }
 
-    /// The container's session answers one listener more; the first opens it.
-    fn join(
-        &self,
-        place: &Mutex<Living>,
-        state: &ProcessState,
-        policy: Option<&str>,
-        listener: &Arc<Listener>,
-        taken_over: bool,
-    ) -> Result<pool::Served, String> {
-        let mut living = lock(place);
-        living.listeners += 1;
-        if living.session.is_none() {
-            living.session = Some(self.open(state, policy, taken_over)?);
-        }
-        let session = living.session.as_ref().ok_or("the session was not opened")?;
-        session.serve(listener)
-    }
-
-    /// One listener less; the last one ends the session.
-    fn leave(&self, key: &Key, place: &Arc<Mutex<Living>>) {
-        let ended = {
-            let mut living = lock(place);
-            living.listeners -= 1;
-            if living.listeners == 0 { living.session.take() } else { None }
-        };
-        if let Some(session) = ended {
-            let name = session.id().to_owned();
-            session.close(self.is_told());
-            tracing::info!(container = %key.0, session = %name, "ended");
-        }
-        let mut containers = lock(&self.containers);
-        // Ours and the table's: nobody is about to begin anew in its place.
-        if Arc::strong_count(place) == 2 && lock(place).session.is_none() {
-            containers.remove(key);
-        }
-    }
-
-    fn open(
-        &self,
-        state: &ProcessState,
-        policy: Option<&str>,
-        taken_over: bool,
-    ) -> Result<Contained, String> {
-        let (config, mut warnings) = self.plan.policies.load(policy).map_err(|error| error.to_string())?;
-        let redactor = Redactor::new(config.trace.redact, &config.trace.redact_patterns)
-            .map_err(|error| error.to_string())?;
-        let dir = match &self.plan.sessions {
-            Some(folder) => sessions::create_among(folder),
-            None => sessions::create(None),
-        };
-        let dir = dir.map_err(|error| error.to_string())?;
-        let trace = Trace::open(&dir.trace_path).map_err(|error| error.to_string())?;
-        if taken_over {
-            warnings.push(
-                "taken over from an earlier agent: what it let through has its outcome there or nowhere"
-                    .into(),
-            );
-        }
-        let container = Container {
-            id: state.state.id.clone(),
-            policy: policy.map(Into::into),
-            metadata: state.metadata.clone(),
-            annotations: state.state.annotations.clone(),
-        };
-        tracing::info!(container = %container.id, session = %dir.id, config = %config.source, "begins");
-        Contained::open(Setup {
-            trace: trace.with_redactor(redactor.clone()),
-            config,
-            dir,
-            redactor,
-            seal: self.seal.part(),
-            container,
-            warnings,
-            verbose: self.plan.verbose,
-        })
-    }
-
     fn is_told(&self) -> bool {
+        self.told_within(0)
+    }
+
+    fn told_within(&self, milliseconds: u16) -> bool {
         let mut told = [PollFd::new(self.stop.as_fd(), PollFlags::POLLIN)];
-        poll(&mut told, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+        poll(&mut told, PollTimeout::from(milliseconds)).is_ok_and(|ready| ready > 0)
     }
 
     /// Receives nothing more, answers what is being judged, and leaves the rest to a successor.

@@ -1,12 +1,16 @@
-//! Which policy a container gets, and its text: read anew for each container, so that a changed file holds from the next
-//! one on. One that has become bad is not used: the last good text holds, and whoever reads log or trace is told.
+//! Which policy a container gets. Its text is kept up with while containers run. One that has become bad is not used: the
+//! last good text holds, and whoever reads log, metrics or trace is told.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+mod texts;
+
+use std::path::PathBuf;
 
 use super::state::ProcessState;
-use crate::config::{Config, ConfigError, Written};
+use crate::config::{Config, ConfigError};
+use texts::Texts;
+
+pub(crate) use texts::unusable;
+pub use texts::{News, Standing};
 
 /// A container for which nothing says how it is to be judged.
 #[derive(Debug, thiserror::Error)]
@@ -87,8 +91,7 @@ pub struct Policies {
     default: Option<PathBuf>,
     folder: Option<PathBuf>,
     selectors: Vec<Selector>,
-    /// The last text of each file that could be staged.
-    good: Mutex<HashMap<PathBuf, Written>>,
+    texts: Texts,
 }
 
 impl Policies {
@@ -98,22 +101,14 @@ impl Policies {
         folder: Option<PathBuf>,
         selectors: Vec<Selector>,
     ) -> Result<Self, PolicyError> {
-        let policies = Self { default, folder, selectors, good: Mutex::default() };
+        let policies = Self { default, folder, selectors, texts: Texts::default() };
         let mut files: Vec<PathBuf> = policies.default.clone().into_iter().collect();
-        if let Some(folder) = &policies.folder {
-            let list = |source| PolicyError::List { path: folder.clone(), source };
-            for entry in std::fs::read_dir(folder).map_err(list)? {
-                let path = entry.map_err(list)?.path();
-                if path.extension().is_some_and(|extension| extension == "yaml") {
-                    files.push(path);
-                }
-            }
+        files.extend(policies.listed()?);
+        for selector in &policies.selectors {
+            files.push(policies.file(Some(&selector.name))?);
         }
         for file in files {
-            policies.stage(&file)?;
-        }
-        for selector in &policies.selectors {
-            policies.stage(&policies.file(Some(&selector.name))?)?;
+            policies.texts.stage(&file)?;
         }
         Ok(policies)
     }
@@ -131,9 +126,35 @@ impl Policies {
         }
     }
 
-    /// The policy staged anew, and what there is to say about it.
-    pub fn load(&self, name: Option<&str>) -> Result<(Config, Vec<String>), PolicyError> {
-        self.stage(&self.file(name)?)
+    /// The policy staged anew, its version, and what there is to warn about.
+    pub fn load(&self, name: Option<&str>) -> Result<(Config, u64, Vec<String>), PolicyError> {
+        Ok(self.texts.stage(&self.file(name)?)?)
+    }
+
+    /// Looks whether files have changed.
+    pub fn look(&self) -> Vec<News> {
+        // A folder that is gone for a moment hides new policies, and changes nothing for those that are known.
+        self.texts.look(self.listed().unwrap_or_default())
+    }
+
+    /// How far a policy has come.
+    pub fn standing(&self, name: Option<&str>) -> Result<Standing, PolicyError> {
+        Ok(self.texts.standing(&self.file(name)?))
+    }
+
+    /// Every policy in the folder that can be asked for.
+    fn listed(&self) -> Result<Vec<PathBuf>, PolicyError> {
+        let Some(folder) = &self.folder else { return Ok(Vec::new()) };
+        let list = |source| PolicyError::List { path: folder.clone(), source };
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(list)? {
+            let path = entry.map_err(list)?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            if path.extension().is_some_and(|extension| extension == "yaml") && checked(stem).is_ok() {
+                files.push(path);
+            }
+        }
+        Ok(files)
     }
 
     fn file(&self, name: Option<&str>) -> Result<PathBuf, PolicyError> {
@@ -142,24 +163,6 @@ impl Policies {
             Some(name) => {
                 let folder = self.folder.as_ref().ok_or_else(|| PolicyError::NoFolder(name.to_owned()))?;
                 Ok(folder.join(format!("{}.yaml", checked(name)?)))
-            }
-        }
-    }
-
-    fn stage(&self, file: &Path) -> Result<(Config, Vec<String>), PolicyError> {
-        let fresh = Config::read(file).and_then(|written| Ok((Config::stage(&written)?, written)));
-        let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
-        match fresh {
-            Ok((config, written)) => {
-                good.insert(file.to_owned(), written);
-                Ok((config, Vec::new()))
-            }
-            Err(error) => {
-                let Some(last) = good.get(file) else { return Err(error.into()) };
-                let config = Config::stage(last)?;
-                let warning = format!("the policy has become unusable, its last good text holds: {error}");
-                tracing::error!(policy = %file.display(), "{warning}");
-                Ok((config, vec![warning]))
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::ffi::{CString, NulError, OsString};
 use std::fs::File;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -78,6 +79,7 @@ pub struct Builder {
     interactive: bool,
     kill_tree: bool,
     ungated: bool,
+    metrics: Option<SocketAddr>,
     verbose: u8,
 }
 
@@ -216,6 +218,12 @@ impl Builder {
         self
     }
 
+    /// Where Prometheus may ask for metrics, for as long as the session lasts.
+    pub fn metrics(mut self, address: SocketAddr) -> Self {
+        self.metrics = Some(address);
+        self
+    }
+
     /// What the supervisor writes to its log: 0 warnings, 1 more, 2 all.
     pub(crate) fn verbose(mut self, verbose: u8) -> Self {
         self.verbose = verbose;
@@ -263,7 +271,7 @@ impl Builder {
         config.add_hooks(self.hooks);
         let redactor = Redactor::new(config.trace.redact, &config.trace.redact_patterns)?;
         let dir = sessions::create(self.workdir.as_deref())?;
-        let trace = Trace::open(&dir.trace_path)?.with_redactor(redactor.clone());
+        let trace = Trace::open(&dir.trace_path)?;
         if self.verbose > 0 {
             launch::say(format_args!("session {} ({})", dir.id, dir.trace_path.display()));
         }
@@ -288,13 +296,13 @@ impl Builder {
             config,
             dir,
             trace,
-            redactor,
             seal: self.seal,
             require_seal: self.require_seal,
             kill_tree: self.kill_tree,
             interactive: self.interactive,
             ungated: self.ungated,
             verbose: self.verbose > 0,
+            metrics: self.metrics,
             command: shown,
         };
         Ok(Prepared { plan, setup, log, verbose: self.verbose })

@@ -8,6 +8,7 @@ use std::time::Duration;
 use procfs::process::{ProcState, Process};
 
 use super::memo::Claim;
+use super::policy::Policy;
 use super::{Session, refusal};
 use crate::capture::{self, Attempt, CaptureError, Captured};
 use crate::enrich::describe::{self, Context};
@@ -20,6 +21,13 @@ use crate::trace::Record;
 
 /// How far up the process tree an exec's origin is looked for.
 const MOST_ANCESTORS: usize = 64;
+
+/// A call as it was judged: by which policy, and what each hook said.
+pub(super) struct Judged<'p> {
+    pub(super) policy: &'p Policy,
+    pub(super) event: Arc<Event>,
+    pub(super) answers: Vec<Answer>,
+}
 
 impl Session {
     pub(super) fn handle(&self, notification: Notification) {
@@ -54,14 +62,15 @@ impl Session {
             defect: Some(Defect::Capture),
             detail: Some(error.to_string()),
         };
-        self.refuse(notification, target, event, refusal, Vec::new(), error.errno());
+        let judged = Judged { policy: &self.policy(), event, answers: Vec::new() };
+        self.refuse(notification, target, judged, refusal, error.errno());
     }
 
     fn judge(&self, notification: Notification, attempt: &Attempt) {
         if !notification.is_live() {
             return;
         }
-        let claim = self.memo.claim(attempt);
+        let (claim, policy) = self.memo.claim(attempt, || self.policy());
         let (slot, (event, judgement)) = match claim {
             // A signal interrupted the wait and the same call came again: it has been judged, or is being.
             Claim::Theirs(slot) => {
@@ -75,30 +84,32 @@ impl Session {
                 if let Some(seq) = abandoned {
                     self.tracker.fate(seq, Fate::Gone);
                 }
-                let event = Arc::new(self.describe(attempt));
-                let judgement = self.gate.judge(&event, &|| is_wanted(&notification, attempt.target));
+                let event = Arc::new(self.describe(attempt, &policy));
+                let judgement = policy.gate.judge(&event, &|| is_wanted(&notification, attempt.target));
                 slot.fill((Arc::clone(&event), judgement.clone()));
                 (slot, (event, judgement))
             }
         };
+        let Judgement { verdict, answers } = judgement;
+        let judged = Judged { policy: &policy, event, answers };
         let open = self.open.read();
         if !notification.is_live() {
             if !exists(attempt.target) {
                 self.memo.forget(attempt.target, &slot);
                 if slot.record() {
-                    self.caller_gone(event, judgement);
+                    self.caller_gone(judged, verdict);
                 } else if !slot.is_answered() {
-                    self.tracker.fate(event.seq, Fate::Gone);
+                    self.tracker.fate(judged.event.seq, Fate::Gone);
                 }
             }
             return;
         }
-        let Judgement { verdict, answers } = judgement;
         match verdict {
             Verdict::Refused(refusal) => {
                 if slot.record() {
-                    self.record_refusal(attempt.target, event, refusal, answers);
+                    self.record_refusal(attempt.target, judged, refusal);
                 }
+                self.ledger.decided(notification.age());
                 // A signal may have come first; the same call, made again, is still this one.
                 if slot.reply(|| notification.fail(libc::EPERM)) == Sent::Delivered || !exists(attempt.target)
                 {
@@ -106,7 +117,7 @@ impl Session {
                 }
             }
             Verdict::None => {
-                if self.release(notification, attempt, event, answers, &slot, open) {
+                if self.release(notification, attempt, judged, &slot, open) {
                     self.memo.forget(attempt.target, &slot);
                 }
             }
@@ -117,52 +128,50 @@ impl Session {
         &self,
         notification: Notification,
         target: Target,
-        event: Arc<Event>,
+        judged: Judged<'_>,
         refusal: Refusal,
-        answers: Vec<Answer>,
         errno: i32,
     ) {
-        self.record_refusal(target, event, refusal, answers);
+        self.record_refusal(target, judged, refusal);
+        self.ledger.decided(notification.age());
         let _ = notification.fail(errno);
     }
 
     /// In the trace and on the caller's stderr.
-    fn record_refusal(&self, target: Target, event: Arc<Event>, refusal: Refusal, answers: Vec<Answer>) {
+    fn record_refusal(&self, target: Target, judged: Judged<'_>, refusal: Refusal) {
         self.count_refusal(&refusal);
-        let sentence = refusal::sentence(&event.path, &refusal);
-        self.tell_refused(&event, &refusal);
-        let record = denied(event, refusal, answers);
+        let sentence = refusal::sentence(&judged.event.path, &refusal);
+        tell_refused(&judged, &refusal);
+        let record = denied(judged, refusal);
         // Recorded first, like an admitted call; a refusal holds whether or not it could be.
         self.ledger.note(&record);
         refusal::tell(target, &sentence);
     }
 
     /// The caller was killed while its call was judged. It ran nothing, and the trace says what was decided.
-    pub(super) fn caller_gone(&self, event: Arc<Event>, judgement: Judgement) {
-        match judgement.verdict {
+    pub(super) fn caller_gone(&self, judged: Judged<'_>, verdict: Verdict) {
+        match verdict {
             Verdict::Refused(mut refusal) => {
                 if refusal.defect.is_some() {
                     // Most likely because nobody waits for the answer any more.
                     refusal.reason = "the caller ended while its call was judged".into();
                 }
                 self.count_refusal(&refusal);
-                self.tell_refused(&event, &refusal);
-                self.ledger.note(&denied(event, refusal, judgement.answers));
+                tell_refused(&judged, &refusal);
+                self.ledger.note(&denied(judged, refusal));
             }
             Verdict::None => {
+                let Judged { policy, event, answers } = judged;
                 let seq = event.seq;
                 self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
-                self.ledger.note(&Record::Shell { event: event.clone(), answers: judgement.answers });
+                self.ledger.note(&Record::Shell {
+                    event: Arc::clone(&event),
+                    answers,
+                    config_digest: Arc::clone(&policy.digest),
+                });
                 self.tracker.admit(event, None);
                 self.tracker.fate(seq, Fate::Gone);
             }
-        }
-    }
-
-    fn tell_refused(&self, event: &Event, refusal: &Refusal) {
-        if self.observers.watch_refusals(Binding::OnShell) {
-            let shown = Arc::new(self.ledger.redactor.event(event).into_owned());
-            self.observers.tell_refused_exec(&shown, &Arc::new(self.ledger.shown(refusal)));
         }
     }
 
@@ -173,9 +182,12 @@ impl Session {
         if refusal.defect.is_some() {
             counts.faults.fetch_add(1, Ordering::Relaxed);
         }
+        if let Some(metrics) = &self.ledger.metrics {
+            metrics.refused(refusal);
+        }
     }
 
-    fn describe(&self, attempt: &Attempt) -> Event {
+    fn describe(&self, attempt: &Attempt, policy: &Policy) -> Event {
         let ancestry = self.ancestry(attempt.target.pid, attempt.process.ppid);
         describe::describe(
             attempt,
@@ -183,7 +195,7 @@ impl Session {
                 session_id: &self.id,
                 seq: self.next_seq(),
                 ancestry,
-                environments: &self.environments,
+                environments: &policy.environments,
             },
         )
     }
@@ -212,9 +224,19 @@ impl Session {
     }
 }
 
-fn denied(event: Arc<Event>, refusal: Refusal, answers: Vec<Answer>) -> Record {
+fn denied(judged: Judged<'_>, refusal: Refusal) -> Record {
+    let Judged { policy, event, answers } = judged;
     let Refusal { hook, reason, defect, detail } = refusal;
-    Record::CallDenied { event, hook, reason, defect, detail, answers }
+    let config_digest = Arc::clone(&policy.digest);
+    Record::CallDenied { event, hook, reason, defect, detail, answers, config_digest }
+}
+
+fn tell_refused(judged: &Judged<'_>, refusal: &Refusal) {
+    let policy = judged.policy;
+    if policy.observers.watch_refusals(Binding::OnShell) {
+        let shown = Arc::new(policy.redactor.event(&judged.event).into_owned());
+        policy.observers.tell_refused_exec(&shown, &Arc::new(policy.shown(refusal)));
+    }
 }
 
 /// Whether a hook's answer is still of use: for this notification, or for the one that repeats it after a

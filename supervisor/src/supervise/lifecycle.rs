@@ -22,7 +22,7 @@ use crate::launch::Launched;
 use crate::launch::wire::ToFront;
 use crate::observe::Log;
 use crate::trace::sessions::SessionDir;
-use crate::trace::{Commit, Record};
+use crate::trace::{Commit, Record, Redactor};
 
 /// Refused calls whose names are remembered.
 const MOST_REFUSED: usize = 1024;
@@ -30,12 +30,16 @@ const MOST_REFUSED: usize = 1024;
 const NOTE: usize = 600;
 
 /// The lifecycle hooks, with their failures in log and trace.
-pub(super) fn engine(config: &Config, dir: &SessionDir, ledger: &Arc<Ledger>) -> Lifecycle {
-    let (ledger, logs) = (Arc::clone(ledger), dir.logs_dir.clone());
+pub(super) fn engine(
+    config: &Config,
+    dir: &SessionDir,
+    redactor: &Arc<Redactor>,
+    ledger: &Arc<Ledger>,
+) -> Lifecycle {
+    let (ledger, redactor, logs) = (Arc::clone(ledger), Arc::clone(redactor), dir.logs_dir.clone());
     let report = move |seq: u64, hook: &str, fault: &Fault| {
-        Log::new(&logs, hook, ledger.redactor.clone()).append(Some(seq), fault);
-        ledger.counts.hook_faults.fetch_add(1, Ordering::Relaxed);
-        ledger.note(&Record::HookFault { seq: Some(seq), hook: hook.into(), detail: fault.detail.clone() });
+        Log::new(&logs, hook, (*redactor).clone()).append(Some(seq), fault);
+        ledger.hook_fault(Some(seq), hook, &fault.detail);
     };
     let capabilities = config.capabilities.clone();
     let limits = Limits { seed_budget: config.seed_budget, reopen_limit: config.reopen_limit };
@@ -59,8 +63,9 @@ pub(super) fn note_to(launched: &Launched) -> Note {
 
 /// Asks that wait for someone, with their answers in the trace and a word to the user when one begins to wait.
 pub(super) fn approvals(config: &Config, ledger: &Arc<Ledger>, note: Note) -> Arc<Approvals> {
-    let redactor = ledger.redactor.clone();
+    let masking = Arc::clone(ledger);
     let on_pending = move |id: u64, what: &str| {
+        let redactor = masking.trace.redactor();
         let what: String =
             redactor.text(what).chars().map(|c| if c.is_control() { ' ' } else { c }).take(NOTE).collect();
         note(format!(
@@ -78,9 +83,10 @@ pub(super) fn approvals(config: &Config, ledger: &Arc<Ledger>, note: Note) -> Ar
 impl Session {
     /// on-stage and on-session-start, before the command is executed. An error is a hook's refusal to start at all.
     pub(super) fn stage(&self) -> Result<(), String> {
-        if self.lifecycle.commits_at(Binding::OnStage) {
+        let policy = self.policy();
+        if policy.lifecycle.commits_at(Binding::OnStage) {
             let mut event = self.stamped(Binding::OnStage, Phase::Before, Payload::default());
-            let commits = self.lifecycle.commit(Binding::OnStage, &mut event, &|| true);
+            let commits = policy.lifecycle.commit(Binding::OnStage, &mut event, &|| true);
             let mut committed = Vec::new();
             for (hook, manifest) in &commits.manifests {
                 let what = match write_manifests(&self.dir.dir, manifest) {
@@ -88,10 +94,9 @@ impl Session {
                     Err(error) => {
                         let (ledger, detail) = (&self.ledger, error.to_string());
                         let fault = Fault::new(Defect::WrongArm, detail.clone());
-                        Log::new(&self.dir.logs_dir, hook, ledger.redactor.clone())
+                        Log::new(&self.dir.logs_dir, hook, (*policy.redactor).clone())
                             .append(Some(event.seq), &fault);
-                        ledger.counts.hook_faults.fetch_add(1, Ordering::Relaxed);
-                        ledger.note(&Record::HookFault { seq: Some(event.seq), hook: hook.clone(), detail });
+                        ledger.hook_fault(Some(event.seq), hook, &detail);
                         continue;
                     }
                 };
@@ -100,7 +105,7 @@ impl Session {
             self.ledger.note(&Record::Lifecycle { event: Arc::new(event), commits: committed });
         }
         let payload = Payload { source: Some("startup".to_owned()), ..Payload::default() };
-        if !self.lifecycle.commits_at(Binding::OnSessionStart) {
+        if !policy.lifecycle.commits_at(Binding::OnSessionStart) {
             self.tell(Binding::OnSessionStart, payload, &|| true);
             return Ok(());
         }
@@ -117,8 +122,7 @@ impl Session {
 
     /// The end of a session whose command was never executed.
     pub(super) fn close_unstarted(&self) {
-        self.gate.close();
-        self.lifecycle.close();
+        self.policy().close();
         self.settle_accounts();
     }
 
@@ -130,7 +134,7 @@ impl Session {
 
     /// An event of our own that commits nothing; a session whose hooks do not listen to it has no record of it.
     fn tell(&self, binding: Binding, payload: Payload, wanted: Wanted<'_>) {
-        if self.observers.watch(binding) {
+        if self.policy().observers.watch(binding) {
             let phase = if binding == Binding::OnSessionEnd { Phase::After } else { Phase::Before };
             let event = Arc::new(self.stamped(binding, phase, payload));
             self.ledger.note(&Record::Lifecycle { event: Arc::clone(&event), commits: Vec::new() });
@@ -154,15 +158,17 @@ impl Session {
     }
 
     fn observe(&self, binding: Binding, event: &LifecycleEvent, wanted: Wanted<'_>) {
-        if self.observers.watch(binding) {
-            let shown = Arc::new(self.ledger.redactor.lifecycle(event));
-            self.observers.tell_lifecycle(binding, &shown, wanted);
+        let policy = self.policy();
+        if policy.observers.watch(binding) {
+            let shown = Arc::new(policy.redactor.lifecycle(event));
+            policy.observers.tell_lifecycle(binding, &shown, wanted);
         }
     }
 
     fn tool_call(&self, payload: Payload, wanted: Wanted<'_>) -> Reply {
         let mut event = self.stamped(Binding::OnToolCall, Phase::Before, payload);
-        let judgement = self.lifecycle.judge_tool(&event, wanted);
+        let policy = self.policy();
+        let judgement = policy.lifecycle.judge_tool(&event, wanted);
         let ToolJudgement { mut verdict, answers, input, context, notes, halt } = judgement;
         let mut reply = Reply { seq: event.seq, context, notes, halt, ..Reply::default() };
         let original_input = input.as_ref().and_then(|input| event.payload.input.replace(input.clone()));
@@ -171,10 +177,14 @@ impl Session {
         counts.tool_calls.fetch_add(1, Ordering::Relaxed);
         let _open = self.open.read();
         if verdict == Verdict::None {
-            let record =
-                Record::ToolCall { event: Arc::clone(&event), original_input, answers: answers.clone() };
+            let record = Record::ToolCall {
+                event: Arc::clone(&event),
+                original_input,
+                answers: answers.clone(),
+                config_digest: Arc::clone(&policy.digest),
+            };
             if let Err(error) = self.ledger.trace.write(&record)
-                && self.trace_on_failure == OnFailure::Refuse
+                && policy.trace_on_failure == OnFailure::Refuse
             {
                 verdict = Verdict::Refused(Refusal {
                     hook: "trace".into(),
@@ -198,12 +208,21 @@ impl Session {
                 reply.hook = Some(refusal.hook.clone());
                 reply.reason = Some(refusal.reason.clone());
                 reply.defect = refusal.defect;
-                if self.observers.watch_refusals(Binding::OnToolCall) {
-                    let shown = Arc::new(self.ledger.redactor.lifecycle(&event));
-                    self.observers.tell_refused_tool(&shown, &Arc::new(self.ledger.shown(&refusal)));
+                if policy.observers.watch_refusals(Binding::OnToolCall) {
+                    let shown = Arc::new(policy.redactor.lifecycle(&event));
+                    policy.observers.tell_refused_tool(&shown, &Arc::new(policy.shown(&refusal)));
                 }
                 let Refusal { hook, reason, defect, detail } = refusal;
-                self.ledger.note(&Record::ToolDenied { event, hook, reason, defect, detail, answers });
+                let config_digest = Arc::clone(&policy.digest);
+                self.ledger.note(&Record::ToolDenied {
+                    event,
+                    hook,
+                    reason,
+                    defect,
+                    detail,
+                    answers,
+                    config_digest,
+                });
             }
         }
         reply
@@ -227,7 +246,7 @@ impl Session {
         let mut event = self.stamped(binding, phase, payload);
         cut_output(&mut event);
         let mut told = event.clone();
-        let commits = self.lifecycle.commit(binding, &mut event, wanted);
+        let commits = self.policy().lifecycle.commit(binding, &mut event, wanted);
         let (mut reply, committed) = (commits.reply, commits.committed);
         told.payload.reopened = event.payload.reopened;
         // What a hook has rewritten is what everybody sees; a history stays what was to be compacted.
@@ -276,6 +295,7 @@ impl Service for Session {
     }
 
     fn session(&self) -> SessionFacts {
+        let policy = self.policy();
         SessionFacts {
             session_id: self.id.clone(),
             schema: PROTOCOL,
@@ -285,8 +305,8 @@ impl Service for Session {
             interactive: self.approvals.is_some(),
             reaper: self.reaper,
             ungated: self.ungated,
-            policy_hooks: self.gate.hook_names().map(Into::into).collect(),
-            tool_policy_hooks: self.lifecycle.policy_names().map(Into::into).collect(),
+            policy_hooks: policy.gate.hook_names().map(Into::into).collect(),
+            tool_policy_hooks: policy.lifecycle.policy_names().map(Into::into).collect(),
         }
     }
 

@@ -2,7 +2,8 @@
 //! kernel then makes the same call again: it is answered from the same judgement, so that no hook is asked
 //! twice for one exec and a caller that is interrupted every ten milliseconds still gets its answer.
 //!
-//! Trusted only after path, argv, envp, file and the calling thread were compared again.
+//! Trusted only after path, argv, envp, file and the calling thread were compared again, and only while the policy that
+//! judged is in force: under another one the call is judged anew.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::judge::LOOK_AGAIN;
+use super::policy::Policy;
 use crate::capture::Attempt;
 use crate::capture::call::Call;
 use crate::event::Event;
@@ -30,6 +32,7 @@ struct Key {
     call: Arc<Call>,
     file: Identity,
     mapped: Identity,
+    policy: u64,
 }
 
 #[derive(Debug, Default)]
@@ -67,19 +70,27 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    pub(super) fn claim(&self, attempt: &Attempt) -> Claim {
+    /// Also what the call is to be judged by.
+    pub(super) fn claim(
+        &self,
+        attempt: &Attempt,
+        in_force: impl FnOnce() -> Arc<Policy>,
+    ) -> (Claim, Arc<Policy>) {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        // Under the lock: who claims later never has an earlier policy.
+        let policy = in_force();
         let key = Key {
             call: Arc::clone(&attempt.call),
             file: attempt.program.file.identity(),
             mapped: attempt.program.mapped().identity(),
+            policy: policy.number,
         };
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = slots.get(&attempt.target)
             && slot.key == key
             && slot.since.elapsed() < KEEP
             && !slot.is_answered()
         {
-            return Claim::Theirs(Arc::clone(slot));
+            return (Claim::Theirs(Arc::clone(slot)), policy);
         }
         if slots.len() > MANY {
             slots.retain(|_, slot| slot.since.elapsed() < KEEP);
@@ -93,7 +104,13 @@ impl Memo {
             answered: Mutex::new(false),
         });
         let before = slots.insert(attempt.target, Arc::clone(&slot));
-        Claim::Ours { slot, abandoned: before.and_then(|before| before.recorded_seq()) }
+        let abandoned = before.and_then(|before| {
+            // The same call under a policy that is not in force any more: nobody records that judgement now.
+            let superseded = before.key.policy != policy.number && before.key.call == slot.key.call;
+            if superseded && before.record() { None } else { before.recorded_seq() }
+        });
+        let claim = Claim::Ours { slot, abandoned };
+        (claim, policy)
     }
 
     /// The call was answered, or nobody is there to make it again.
@@ -176,7 +193,7 @@ mod tests {
         };
         let file = Identity { dev: 0, ino: 0, ctime_sec: 0, ctime_nsec: 0 };
         Slot {
-            key: Key { call: Arc::new(call), file, mapped: file },
+            key: Key { call: Arc::new(call), file, mapped: file, policy: 0 },
             since: Instant::now(),
             judged: Mutex::default(),
             filled: Condvar::new(),

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use super::{Counts, Ledger, OBSERVER_GRACE, Session, lifecycle, memo};
+use super::policy::{InForce, LOOK, Policy};
+use super::{Counts, Ledger, Session, lifecycle, memo};
 use crate::config::{Config, OnFailure};
-use crate::enrich::environment::Environments;
-use crate::hooks::gate::Gate;
+use crate::metrics::Metrics;
 use crate::observe::Observers;
 use crate::outcome::handles::Handles;
 use crate::outcome::{Ended, Exit, Report, Tracker};
@@ -26,7 +26,7 @@ pub(super) struct Opening {
     pub(super) config: Config,
     pub(super) dir: SessionDir,
     pub(super) trace: Trace,
-    pub(super) redactor: Redactor,
+    pub(super) metrics: Option<Arc<Metrics>>,
     pub(super) seal: Box<dyn Seal>,
     pub(super) wait_killable: bool,
     pub(super) adopts: bool,
@@ -49,17 +49,14 @@ pub(super) struct Opening {
 pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
     let Opening { config, dir, seal, .. } = opening;
     let ledger =
-        Arc::new(Ledger { trace: opening.trace, redactor: opening.redactor, counts: Counts::default() });
-    let observers = Arc::new(start_observers(&config, &dir, &ledger));
-    let capabilities = config.capabilities.clone();
-    let mut gate = Gate::new(Box::new(move |event| capabilities.admits(event)), config.hooks.clone());
-    let mut lifecycle = lifecycle::engine(&config, &dir, &ledger);
+        Arc::new(Ledger { trace: opening.trace, counts: Counts::default(), metrics: opening.metrics });
     let approvals = opening.note.map(|note| lifecycle::approvals(&config, &ledger, note));
-    if let Some(approvals) = &approvals {
-        gate = gate.with_asker(Box::new(Arc::clone(approvals)));
-        lifecycle = lifecycle.with_asker(Box::new(Arc::clone(approvals)));
-    }
-    let tracker = Arc::new(start_tracker(&ledger, &observers));
+    let policy =
+        Policy::stage(&config, &dir, &ledger, approvals.as_ref()).map_err(|error| error.to_string())?;
+    ledger.trace.follow_config(Arc::clone(&policy.digest), Arc::clone(&policy.redactor));
+    let (policy_hooks, observer_hooks) = (policy.policy_names(), policy.observer_names());
+    let in_force = Arc::new(InForce::new(policy));
+    let tracker = Arc::new(start_tracker(&ledger, &in_force));
     let (handles, witness) = match seal.level() {
         Level::Ebpf => (None, Some(PtraceSeal::untried(opening.wait_killable))),
         Level::Ptrace => {
@@ -77,8 +74,8 @@ pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
         config_digest: config.digest.clone(),
         seal: seal.level().to_string(),
         command: opening.command,
-        policy_hooks: gate.hook_names().chain(lifecycle.policy_names()).map(Into::into).collect(),
-        observer_hooks: observers.hook_names().chain(lifecycle.committer_names()).map(Into::into).collect(),
+        policy_hooks,
+        observer_hooks,
         warnings,
         container: opening.container,
         ungated: opening.ungated,
@@ -91,18 +88,20 @@ pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
     if opening.verbose {
         tracing::info!(?started, "session");
     }
+    if let Some(metrics) = &ledger.metrics {
+        metrics.session_begins();
+        metrics.in_force(&config.source, &config.digest);
+    }
     Ok(Arc::new(Session {
         id: dir.id.clone(),
         dir,
-        gate,
-        lifecycle,
+        in_force,
         terminal: opening.terminal,
         reaper: opening.reaper,
         ungated: opening.ungated,
         approvals,
         refused_calls: Mutex::default(),
         ledger,
-        observers,
         tracker,
         handles,
         seal,
@@ -110,8 +109,6 @@ pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
         memo: memo::Memo::default(),
         open: RwLock::default(),
         last_seq: AtomicU64::new(0),
-        environments: Environments::new(config.event_env),
-        trace_on_failure: config.trace.on_failure,
         adopts: opening.adopts,
     }))
 }
@@ -119,45 +116,96 @@ pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
 impl Session {
     /// Compiling the redaction patterns takes longer than starting a command.
     pub(super) fn prepare(&self) {
-        let ledger = Arc::clone(&self.ledger);
-        let _ = thread::Builder::new().name("prepare".into()).spawn(move || ledger.redactor.prepare());
+        let redactor = self.ledger.trace.redactor();
+        let _ = thread::Builder::new().name("prepare".into()).spawn(move || redactor.prepare());
+    }
+
+    /// The policy that judges whatever comes next.
+    pub(super) fn policy(&self) -> Arc<Policy> {
+        self.in_force.current()
+    }
+
+    /// Puts another configuration in force, for every call that has not been taken up yet. The session has begun, so its
+    /// hooks on on-stage and on-session-start are not called. What the old one had running ends with its last call.
+    pub(super) fn exchange(self: &Arc<Self>, config: &Config) -> Result<(), String> {
+        let policy = Policy::stage(config, &self.dir, &self.ledger, self.approvals.as_ref())
+            .map_err(|error| error.to_string())?;
+        policy.redactor.prepare();
+        if let Some(approvals) = &self.approvals {
+            approvals.renew(config.ask_timeout);
+        }
+        self.ledger.trace.follow_config(Arc::clone(&policy.digest), Arc::clone(&policy.redactor));
+        // Where it cannot be written, the next exec cannot be recorded either.
+        self.ledger.note(&Record::ConfigChanged {
+            config: config.source.clone(),
+            config_digest: config.digest.clone(),
+            policy_hooks: policy.policy_names(),
+            observer_hooks: policy.observer_names(),
+            warnings: config.warnings.clone(),
+        });
+        self.in_force.replace(policy);
+        let session = Arc::clone(self);
+        // Without a thread it lasts as long as the session.
+        let _ = thread::Builder::new().name("retire".into()).spawn(move || {
+            loop {
+                let (some_left, undelivered) = session.in_force.sweep();
+                session.ledger.undelivered(undelivered);
+                if !some_left {
+                    break;
+                }
+                thread::sleep(LOOK);
+            }
+        });
+        Ok(())
     }
 
     /// After the last answer: the last outcomes, and the hooks that are told of the end. Only a session that came to
     /// its own end waits for these.
     pub(super) fn finish(&self, outcome_grace: Duration, came_to_its_end: bool) {
-        self.gate.close();
+        self.in_force.close_gates();
         self.tracker.close(outcome_grace);
         self.end(came_to_its_end);
-        self.lifecycle.close();
+        self.policy().lifecycle.close();
     }
 
     /// The last record, after what observers still had to be told.
     pub(super) fn settle_accounts(&self) {
-        let undelivered = self.observers.drain(OBSERVER_GRACE);
-        if undelivered > 0 {
-            self.ledger.counts.lost.fetch_add(undelivered, Ordering::Relaxed);
-            self.ledger.note(&Record::Gap { lost: undelivered, what: "events for observer hooks".into() });
-        }
+        self.ledger.undelivered(self.in_force.drain());
         self.ledger.note(&Record::SessionEnd { totals: self.ledger.counts.totals() });
+        if let Some(metrics) = &self.ledger.metrics {
+            metrics.session_ends();
+        }
     }
 }
 
-fn start_observers(config: &Config, dir: &SessionDir, ledger: &Arc<Ledger>) -> Observers {
+impl Ledger {
+    fn undelivered(&self, events: u64) {
+        if events > 0 {
+            self.counts.lost.fetch_add(events, Ordering::Relaxed);
+            self.note(&Record::Gap { lost: events, what: "events for observer hooks".into() });
+        }
+    }
+}
+
+pub(super) fn start_observers(
+    config: &Config,
+    dir: &SessionDir,
+    redactor: &Redactor,
+    ledger: &Arc<Ledger>,
+) -> Observers {
     let ledger = Arc::clone(ledger);
     Observers::new(
         config.hooks.clone(),
         &dir.logs_dir,
-        &ledger.redactor.clone(),
+        redactor,
         &(Arc::new(move |seq: Option<u64>, hook: &str, detail: &str| {
-            ledger.counts.hook_faults.fetch_add(1, Ordering::Relaxed);
-            ledger.note(&Record::HookFault { seq, hook: hook.into(), detail: detail.into() });
+            ledger.hook_fault(seq, hook, detail);
         }) as crate::observe::OnFault),
     )
 }
 
-fn start_tracker(ledger: &Arc<Ledger>, observers: &Arc<Observers>) -> Tracker {
-    let (ledger, observers) = (Arc::clone(ledger), Arc::clone(observers));
+fn start_tracker(ledger: &Arc<Ledger>, in_force: &Arc<InForce>) -> Tracker {
+    let (ledger, in_force) = (Arc::clone(ledger), Arc::clone(in_force));
     Tracker::new(Box::new(move |ended: Vec<Ended>| {
         let records = ended.iter().map(|Ended { event, outcome }| {
             if outcome.by.as_deref() == Some("shellgate") {
@@ -166,12 +214,13 @@ fn start_tracker(ledger: &Arc<Ledger>, observers: &Arc<Observers>) -> Tracker {
             Record::Outcome { seq: event.seq, outcome: outcome.clone() }
         });
         ledger.note_all(&records.collect::<Vec<_>>());
-        if observers.watch_execs() {
+        let policy = in_force.current();
+        if policy.observers.watch_execs() {
             for Ended { event, outcome } in ended {
-                let mut after = ledger.redactor.event(&event).into_owned();
+                let mut after = policy.redactor.event(&event).into_owned();
                 after.phase = crate::event::Phase::After;
                 after.outcome = Some(outcome);
-                observers.tell(&after);
+                policy.observers.tell(&after);
             }
         }
     }))

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Session;
-use super::judge::exists;
+use super::judge::{Judged, exists};
 use super::memo::Slot;
 use crate::capture::Attempt;
 use crate::capture::program::Format;
 use crate::config::OnFailure;
-use crate::event::Event;
-use crate::hooks::{Answer, Defect, Judgement, Refusal, Verdict};
+use crate::hooks::{Defect, Refusal, Verdict};
 use crate::notify::{Notification, Sent, Target, pool};
 use crate::seal::{Armed, Expectation, Fate, Seal, predict};
 use crate::trace::Record;
@@ -43,12 +42,11 @@ impl Session {
         &self,
         notification: Notification,
         attempt: &Attempt,
-        event: Arc<Event>,
-        answers: Vec<Answer>,
+        judged: Judged<'_>,
         slot: &Slot,
         open: impl Sized,
     ) -> bool {
-        let seq = event.seq;
+        let seq = judged.event.seq;
         let target = attempt.target;
         let sealed = self.arm(seq, attempt, &notification);
         if sealed.is_err() && !notification.is_live() && exists(target) {
@@ -59,21 +57,22 @@ impl Session {
         let sealed = match sealed {
             Ok(sealed) => sealed,
             Err(refusal) => {
-                return self.unsealed(notification, attempt, event, answers, (slot, first), refusal);
+                return self.unsealed(notification, attempt, judged, (slot, first), refusal);
             }
         };
-        if first && let Err(error) = self.admit(&event, &answers, attempt) {
+        if first && let Err(error) = self.admit(&judged, attempt) {
             let refusal = Refusal {
                 hook: "trace".into(),
                 reason: "the trace cannot be written, and what is not recorded does not run".into(),
                 defect: Some(Defect::Trace),
                 detail: Some(error),
             };
-            self.refuse(notification, target, event, refusal, answers, libc::EPERM);
+            self.refuse(notification, target, judged, refusal, libc::EPERM);
             // Letting go waits for the caller, which waits for the reply.
             drop(sealed);
             return true;
         }
+        self.ledger.decided(notification.age());
         let sent = slot.reply(|| notification.proceed());
         drop(open);
         match sent {
@@ -144,17 +143,24 @@ impl Session {
     }
 
     /// On disk first: what the kernel reports about the exec from now on comes after its record.
-    fn admit(&self, event: &Arc<Event>, answers: &[Answer], attempt: &Attempt) -> Result<(), String> {
-        if let Err(error) =
-            self.ledger.trace.write(&Record::Shell { event: Arc::clone(event), answers: answers.to_vec() })
-            && self.trace_on_failure == OnFailure::Refuse
+    fn admit(&self, judged: &Judged<'_>, attempt: &Attempt) -> Result<(), String> {
+        let record = Record::Shell {
+            event: Arc::clone(&judged.event),
+            answers: judged.answers.clone(),
+            config_digest: Arc::clone(&judged.policy.digest),
+        };
+        if let Err(error) = self.ledger.trace.write(&record)
+            && judged.policy.trace_on_failure == OnFailure::Refuse
         {
             return Err(error.to_string());
         }
         let likely_errno = (attempt.program.format == Format::Unknown).then_some(libc::ENOEXEC);
-        self.tracker.admit(Arc::clone(event), likely_errno);
+        self.tracker.admit(Arc::clone(&judged.event), likely_errno);
         self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
         self.ledger.counts.allowed.fetch_add(1, Ordering::Relaxed);
+        if let Some(metrics) = &self.ledger.metrics {
+            metrics.allowed();
+        }
         Ok(())
     }
 
@@ -162,27 +168,26 @@ impl Session {
         &self,
         notification: Notification,
         attempt: &Attempt,
-        event: Arc<Event>,
-        answers: Vec<Answer>,
+        judged: Judged<'_>,
         (slot, first): (&Slot, bool),
         refusal: Refusal,
     ) -> bool {
         let target = attempt.target;
         if !first {
             // Admitted before a signal came; it fails now, and the trace says so.
-            tracing::error!(seq = event.seq, "{}", refusal.reason);
+            tracing::error!(seq = judged.event.seq, "{}", refusal.reason);
             return match slot.reply(|| notification.fail(libc::EPERM)) {
                 Sent::Delivered => {
-                    self.tracker.fate(event.seq, Fate::Failed { errno: Some(libc::EPERM) });
+                    self.tracker.fate(judged.event.seq, Fate::Failed { errno: Some(libc::EPERM) });
                     true
                 }
-                Sent::TooLate => self.is_over(event.seq, target, slot),
+                Sent::TooLate => self.is_over(judged.event.seq, target, slot),
             };
         }
         if !notification.is_live() && !exists(target) {
-            self.caller_gone(event, Judgement { verdict: Verdict::None, answers });
+            self.caller_gone(judged, Verdict::None);
         } else {
-            self.refuse(notification, target, event, refusal, answers, libc::EPERM);
+            self.refuse(notification, target, judged, refusal, libc::EPERM);
         }
         true
     }

@@ -73,9 +73,15 @@ pub fn install_listener(program: &[Instruction], killable: bool) -> io::Result<O
 /// Waits for a notification. `EINTR` and `ENOENT` (its caller went away) are ordinary.
 pub fn receive(listener: BorrowedFd<'_>) -> io::Result<RawNotification> {
     let mut notification = RawNotification::default();
-    // SAFETY: the kernel fills exactly one zeroed struct whose size the ioctl number states.
-    check(unsafe { libc::ioctl(listener.as_raw_fd(), IOCTL_RECV, &raw mut notification) } as libc::c_long)?;
+    receive_into(listener, &mut notification)?;
     Ok(notification)
+}
+
+/// The same, into a struct that must be zeroed: the kernel turns down any other.
+pub(super) fn receive_into(listener: BorrowedFd<'_>, room: &mut RawNotification) -> io::Result<()> {
+    // SAFETY: the kernel fills exactly one struct whose size the ioctl number states.
+    check(unsafe { libc::ioctl(listener.as_raw_fd(), IOCTL_RECV, &raw mut *room) } as libc::c_long)?;
+    Ok(())
 }
 
 /// Whether the ioctls that receive and answer reach the kernel, found out by calls that it must turn down before

@@ -1,16 +1,18 @@
 //! The trace on disk: a versioned wire format, apart from [`Record`] so that either may change alone.
 //! Every line names its session, since several may share a file.
 
+mod store;
+
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Commit, Container, Record, Redactor, Totals};
+use super::{Commit, Container, Totals};
 use crate::event::lifecycle::LifecycleEvent;
 use crate::event::{Event, Outcome};
-use crate::hooks::{Answer, Defect};
+use crate::hooks::Defect;
 
 /// One line of `trace.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +27,8 @@ pub enum Line<'a> {
     Ask(Asked),
     HookFault(HookFault),
     Gap(Gap),
+    ConfigChanged(ConfigChanged),
+    ConfigRejected(ConfigRejected),
     SessionEnd(SessionEnd),
 }
 
@@ -62,6 +66,10 @@ pub struct Shell<'a> {
     pub seq: u64,
     pub time: String,
     pub session_id: String,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub event: Cow<'a, Event>,
     pub answers: Vec<AnswerLine>,
 }
@@ -72,6 +80,10 @@ pub struct Ended {
     pub seq: u64,
     pub time: String,
     pub session_id: Option<String>,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub outcome: Outcome,
 }
 
@@ -81,6 +93,10 @@ pub struct CallDenied<'a> {
     pub seq: u64,
     pub time: String,
     pub session_id: String,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     /// The hook that refused, or the stage where none did.
     pub hook: String,
     pub reason: String,
@@ -107,6 +123,10 @@ pub struct ToolCall<'a> {
     pub seq: u64,
     pub time: String,
     pub session_id: String,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     /// With the input that the tool gets.
     pub event: Cow<'a, LifecycleEvent>,
     /// What the runtime wanted to pass, where a hook has rewritten it.
@@ -121,6 +141,10 @@ pub struct Lifecycle<'a> {
     pub seq: u64,
     pub time: String,
     pub session_id: String,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub event: Cow<'a, LifecycleEvent>,
     pub commits: Vec<Commit>,
 }
@@ -131,6 +155,10 @@ pub struct Asked {
     pub seq: u64,
     pub time: String,
     pub session_id: Option<String>,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub hook: String,
     pub question: String,
     /// `allowed`, `remembered` (allowed, and so are equal calls from now on), `waived` (an equal call had been
@@ -151,6 +179,10 @@ pub struct HookFault {
     pub seq: u64,
     pub time: String,
     pub session_id: Option<String>,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub hook: String,
     pub detail: String,
 }
@@ -162,9 +194,45 @@ pub struct Gap {
     pub seq: u64,
     pub time: String,
     pub session_id: Option<String>,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     /// How many records are missing.
     pub lost: u64,
     pub what: String,
+}
+
+/// Another configuration is in force from here on. A call that was being judged is still judged by the one before, and its
+/// record says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfigChanged {
+    /// The last exec known.
+    pub seq: u64,
+    pub time: String,
+    pub session_id: Option<String>,
+    /// The configuration file.
+    pub config: String,
+    /// SHA-256 of its text, in hex.
+    pub config_digest: String,
+    pub policy_hooks: Vec<String>,
+    pub observer_hooks: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// The configuration file was changed and cannot be used; what was in force stays in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfigRejected {
+    /// The last exec known.
+    pub seq: u64,
+    pub time: String,
+    pub session_id: Option<String>,
+    /// What stays in force, as in every record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
+    /// The configuration file.
+    pub config: String,
+    pub error: String,
 }
 
 /// Last record of a session.
@@ -173,6 +241,10 @@ pub struct SessionEnd {
     pub seq: u64,
     pub time: String,
     pub session_id: Option<String>,
+    /// The configuration: the first sixteen digits of what `session_start` or `config_changed` gives whole. Of a call the
+    /// one that judged it, of anything else the one that was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
     pub totals: Totals,
 }
 
@@ -196,126 +268,7 @@ pub(super) struct Stamp {
     pub(super) seq: u64,
     pub(super) time: String,
     pub(super) session_id: Option<String>,
-}
-
-impl<'a> Line<'a> {
-    /// The stored form of a record: stamped, and masked.
-    pub(super) fn new(record: &'a Record, stamp: Stamp, redactor: &Redactor) -> Self {
-        let Stamp { seq, time, session_id } = stamp;
-        let text = |text: &str| redactor.text(text).into_owned();
-        match record {
-            Record::SessionStart {
-                session_id,
-                version,
-                config,
-                config_digest,
-                seal,
-                command,
-                policy_hooks,
-                observer_hooks,
-                warnings,
-                container,
-                ungated,
-            } => Self::SessionStart(SessionStart {
-                seq: 0,
-                time,
-                session_id: session_id.clone(),
-                version: version.clone(),
-                config: config.clone(),
-                config_digest: config_digest.clone(),
-                seal: seal.clone(),
-                command: redactor.argv(command).into_owned(),
-                policy_hooks: policy_hooks.clone(),
-                observer_hooks: observer_hooks.clone(),
-                warnings: warnings.iter().map(|warning| text(warning)).collect(),
-                container: container.clone().map(|container| Container {
-                    annotations: container
-                        .annotations
-                        .into_iter()
-                        .map(|(name, value)| (name, text(&value)))
-                        .collect(),
-                    ..container
-                }),
-                ungated: *ungated,
-            }),
-            Record::Shell { event, answers } => Self::Shell(Shell {
-                seq,
-                time,
-                session_id: event.session_id.clone(),
-                event: redactor.event(event),
-                answers: answer_lines(answers, redactor),
-            }),
-            Record::CallDenied { event, hook, reason, defect, detail, answers } => {
-                Self::CallDenied(CallDenied {
-                    seq,
-                    time,
-                    session_id: event.session_id.clone(),
-                    hook: hook.clone(),
-                    reason: text(reason),
-                    defect: *defect,
-                    detail: detail.as_deref().map(text),
-                    event: Denied::Exec(redactor.event(event)),
-                    answers: answer_lines(answers, redactor),
-                })
-            }
-            Record::ToolDenied { event, hook, reason, defect, detail, answers } => {
-                Self::CallDenied(CallDenied {
-                    seq,
-                    time,
-                    session_id: event.session_id.clone(),
-                    hook: hook.clone(),
-                    reason: text(reason),
-                    defect: *defect,
-                    detail: detail.as_deref().map(text),
-                    event: Denied::Tool(Cow::Owned(redactor.lifecycle(event))),
-                    answers: answer_lines(answers, redactor),
-                })
-            }
-            Record::ToolCall { event, original_input, answers } => Self::ToolCall(ToolCall {
-                seq,
-                time,
-                session_id: event.session_id.clone(),
-                event: Cow::Owned(redactor.lifecycle(event)),
-                original_input: original_input.as_ref().map(|input| redactor.json(input)),
-                answers: answer_lines(answers, redactor),
-            }),
-            Record::Lifecycle { event, commits } => {
-                let mut event = redactor.lifecycle(event);
-                if let Some(messages) = event.payload.messages.take() {
-                    event.payload.message_count.get_or_insert(messages.len() as u64);
-                }
-                Self::Lifecycle(Lifecycle {
-                    seq,
-                    time,
-                    session_id: event.session_id.clone(),
-                    event: Cow::Owned(event),
-                    commits: commits.clone(),
-                })
-            }
-            Record::Ask { seq: _, hook, question, answer, by, scope } => Self::Ask(Asked {
-                seq,
-                time,
-                session_id,
-                hook: hook.clone(),
-                question: text(question),
-                answer: text(answer),
-                by: by.clone(),
-                scope: scope.as_deref().map(text),
-            }),
-            Record::Outcome { seq: _, outcome } => {
-                Self::Outcome(Ended { seq, time, session_id, outcome: outcome.clone() })
-            }
-            Record::HookFault { seq: _, hook, detail } => {
-                Self::HookFault(HookFault { seq, time, session_id, hook: hook.clone(), detail: text(detail) })
-            }
-            Record::Gap { lost, what } => {
-                Self::Gap(Gap { seq, time, session_id, lost: *lost, what: text(what) })
-            }
-            Record::SessionEnd { totals } => {
-                Self::SessionEnd(SessionEnd { seq, time, session_id, totals: *totals })
-            }
-        }
-    }
+    pub(super) config_digest: Option<String>,
 }
 
 impl Line<'_> {
@@ -331,6 +284,8 @@ impl Line<'_> {
             Self::Ask(line) => line.session_id.as_deref(),
             Self::HookFault(line) => line.session_id.as_deref(),
             Self::Gap(line) => line.session_id.as_deref(),
+            Self::ConfigChanged(line) => line.session_id.as_deref(),
+            Self::ConfigRejected(line) => line.session_id.as_deref(),
             Self::SessionEnd(line) => line.session_id.as_deref(),
         }
     }
@@ -339,19 +294,6 @@ impl Line<'_> {
 /// The JSON schema of one line.
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Line<'static>)
-}
-
-fn answer_lines(answers: &[Answer], redactor: &Redactor) -> Vec<AnswerLine> {
-    answers
-        .iter()
-        .map(|answer| AnswerLine {
-            hook: answer.hook.clone(),
-            answer: answer.answer.clone(),
-            reason: answer.reason.as_deref().map(|reason| redactor.text(reason).into_owned()),
-            defect: answer.defect,
-            duration_us: answer.duration_us,
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -370,6 +312,8 @@ mod tests {
             "hook_fault",
             "gap",
             "session_end",
+            "config_changed",
+            "config_rejected",
         ] {
             assert!(schema.contains(&format!("\"const\":\"{kind}\"")), "{kind}: {schema}");
         }

@@ -42,7 +42,7 @@ pub(crate) fn start(session_id: &str) -> Record {
 }
 
 pub(crate) fn shell(event: Event) -> Record {
-    Record::Shell { event: event.into(), answers: Vec::new() }
+    Record::Shell { event: event.into(), answers: Vec::new(), config_digest: super::config_id("00") }
 }
 
 pub(crate) fn denied(event: Event, reason: &str) -> Record {
@@ -53,6 +53,7 @@ pub(crate) fn denied(event: Event, reason: &str) -> Record {
         defect: None,
         detail: None,
         answers: Vec::new(),
+        config_digest: super::config_id("00"),
     }
 }
 

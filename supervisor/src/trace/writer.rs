@@ -13,11 +13,11 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use super::record::{Gap, Line, Stamp};
-use super::{Record, Redactor, TraceError};
+use super::{ConfigId, Record, Redactor, TraceError};
 
 /// How often the path is compared with the open file, for rotation by rename. Until then records go to the
 /// renamed file, where they are not lost.
@@ -27,11 +27,18 @@ const RENAME_CHECK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Trace {
     path: PathBuf,
-    redactor: Redactor,
+    in_force: RwLock<InForce>,
     session_id: OnceLock<String>,
     /// Highest number of an exec seen so far.
     last_seq: AtomicU64,
     tail: Mutex<Tail>,
+}
+
+/// What the configuration says about records.
+#[derive(Debug, Clone, Default)]
+struct InForce {
+    redactor: Arc<Redactor>,
+    config_digest: Option<ConfigId>,
 }
 
 /// The end of the file, and what must be said there before the next record.
@@ -59,7 +66,7 @@ impl Trace {
         tail.close_torn_line(&path)?;
         Ok(Self {
             path,
-            redactor: Redactor::default(),
+            in_force: RwLock::default(),
             session_id: OnceLock::new(),
             last_seq: AtomicU64::new(0),
             tail: Mutex::new(tail),
@@ -69,7 +76,19 @@ impl Trace {
     /// Masks as the configuration says instead.
     #[must_use]
     pub fn with_redactor(self, redactor: Redactor) -> Self {
-        Self { redactor, ..self }
+        let in_force = InForce { redactor: Arc::new(redactor), config_digest: None };
+        Self { in_force: RwLock::new(in_force), ..self }
+    }
+
+    /// From now on records are masked as this configuration says and name it.
+    pub fn follow_config(&self, config_digest: ConfigId, redactor: Arc<Redactor>) {
+        let mut in_force = self.in_force.write().unwrap_or_else(PoisonError::into_inner);
+        *in_force = InForce { redactor, config_digest: Some(config_digest) };
+    }
+
+    /// As records are masked now.
+    pub fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.in_force.read().unwrap_or_else(PoisonError::into_inner).redactor)
     }
 
     /// Appends one record. When it returns, the kernel has it: it survives the death of the supervisor, and not
@@ -84,10 +103,10 @@ impl Trace {
         if records.is_empty() {
             return Ok(());
         }
-        let mut lines = Vec::new();
-        let encoded = records.iter().try_for_each(|record| {
-            encode(&Line::new(record, self.stamp(record), &self.redactor), &mut lines)
-        });
+        let (mut lines, redactor) = (Vec::new(), self.redactor());
+        let encoded = records
+            .iter()
+            .try_for_each(|record| encode(&Line::new(record, self.stamp(record), &redactor), &mut lines));
         let mut tail = self.lock();
         let before = tail.written;
         let done = encoded.map_err(|source| self.write_error(source)).and_then(|()| {
@@ -137,14 +156,27 @@ impl Trace {
             | Record::Lifecycle { event, .. } => Some(event.seq),
             Record::Ask { seq, .. } | Record::Outcome { seq, .. } => Some(*seq),
             Record::HookFault { seq, .. } => *seq,
-            Record::Gap { .. } | Record::SessionEnd { .. } => None,
+            Record::Gap { .. }
+            | Record::ConfigChanged { .. }
+            | Record::ConfigRejected { .. }
+            | Record::SessionEnd { .. } => None,
+        };
+        let judged_by = match record {
+            Record::Shell { config_digest, .. }
+            | Record::CallDenied { config_digest, .. }
+            | Record::ToolCall { config_digest, .. }
+            | Record::ToolDenied { config_digest, .. } => Some(config_digest.to_string()),
+            _ => None,
         };
         let last = self.last_seq.fetch_max(own.unwrap_or(0), Ordering::Relaxed);
-        self.stamp_now(own.unwrap_or(last))
+        let stamp = self.stamp_now(own.unwrap_or(last));
+        Stamp { config_digest: judged_by.or(stamp.config_digest), ..stamp }
     }
 
     fn stamp_now(&self, seq: u64) -> Stamp {
-        Stamp { seq, time: now(), session_id: self.session_id.get().cloned() }
+        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
+        let config_digest = in_force.config_digest.as_deref().map(Into::into);
+        Stamp { seq, time: now(), session_id: self.session_id.get().cloned(), config_digest }
     }
 
     fn write_error(&self, source: io::Error) -> TraceError {
@@ -211,8 +243,9 @@ impl Tail {
             missing.push(b'\n');
         }
         for (lost, what) in &self.gaps {
-            let Stamp { seq, time, session_id } = trace.stamp_now(trace.last_seq.load(Ordering::Relaxed));
-            let gap = Gap { seq, time, session_id, lost: *lost, what: what.clone() };
+            let Stamp { seq, time, session_id, config_digest } =
+                trace.stamp_now(trace.last_seq.load(Ordering::Relaxed));
+            let gap = Gap { seq, time, session_id, config_digest, lost: *lost, what: what.clone() };
             encode(&Line::Gap(gap), &mut missing)?;
         }
         let (count, done) =

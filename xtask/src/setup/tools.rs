@@ -1,5 +1,5 @@
 //! Tools of the tests that are kept in the target folder of this checkout: what makes components of the examples, what
-//! reads Kubernetes' manifests, and container engines. Engines are unpacked and not installed, so that none is started as
+//! reads Kubernetes' manifests and metrics, and container engines. Engines are unpacked and not installed, so that none is started as
 //! a service of the machine. Without a tool its tests do not run, which they say themselves, so a machine without a network
 //! can still run the rest.
 
@@ -47,6 +47,13 @@ const TOOLS: &[Tool] = &[
         with: "pip3",
         folder: "grpc",
         proof: "grpcio-1.85.3.dist-info/METADATA",
+    },
+    // Prometheus' own readers of metrics.
+    Tool {
+        package: "prometheus-client==0.26.0",
+        with: "pip3",
+        folder: "prometheus",
+        proof: "prometheus_client-0.26.0.dist-info/METADATA",
     },
     // Debian 12's is five years older and knows no kustomization as it is written now. For x86_64 alone.
     Tool {

@@ -32,6 +32,12 @@ impl Style {
     }
 }
 
+fn warnings(warnings: &[String]) -> String {
+    let lines: Vec<_> =
+        warnings.iter().map(|warning| format!("\n{:18} warning: {}", "", escape(warning))).collect();
+    lines.concat()
+}
+
 /// The line for a record. `outcome` is that of the exec, where it is known already.
 pub(super) fn line(record: &Line<'_>, outcome: Option<&Outcome>, style: Style) -> String {
     let row = |time: &str, mark, word: &str, text: &str| {
@@ -51,9 +57,7 @@ pub(super) fn line(record: &Line<'_>, outcome: Option<&Outcome>, style: Style) -
                 escape(&start.seal),
                 escape(&start.config),
             );
-            let warnings =
-                start.warnings.iter().map(|warning| format!("\n{:18} warning: {}", "", escape(warning)));
-            row(&start.time, Mark::Note, "start", &(text + &warnings.collect::<String>()))
+            row(&start.time, Mark::Note, "start", &(text + &warnings(&start.warnings)))
         }
         Line::Shell(shell) => row(&shell.time, Mark::Ran, "ran", &ran(&shell.event, outcome)),
         Line::CallDenied(denied) => {
@@ -92,6 +96,15 @@ pub(super) fn line(record: &Line<'_>, outcome: Option<&Outcome>, style: Style) -
         Line::Gap(gap) => {
             let text = format!("{} record(s) missing: {}", gap.lost, escape(&gap.what));
             row(&gap.time, Mark::Fault, "gap", &text)
+        }
+        Line::ConfigChanged(changed) => {
+            let text =
+                format!("{} is in force ({})", escape(&changed.config), escape(&changed.config_digest));
+            row(&changed.time, Mark::Note, "rules", &(text + &warnings(&changed.warnings)))
+        }
+        Line::ConfigRejected(rejected) => {
+            let text = format!("{} is not used: {}", escape(&rejected.config), escape(&rejected.error));
+            row(&rejected.time, Mark::Fault, "rules", &text)
         }
         Line::SessionEnd(end) => {
             let totals = end.totals;

@@ -63,7 +63,9 @@ fn summary(source: &Source) -> anyhow::Result<Summary> {
             | Line::Lifecycle(_)
             | Line::Ask(_)
             | Line::HookFault(_)
-            | Line::Gap(_) => {}
+            | Line::Gap(_)
+            | Line::ConfigChanged(_)
+            | Line::ConfigRejected(_) => {}
         }
     }
     Ok(sum)

@@ -139,7 +139,13 @@ impl Counting {
                 self.answers(&call.answers);
             }
             Line::SessionStart(start) => self.stats.ungated = start.ungated,
-            Line::Lifecycle(_) | Line::Ask(_) | Line::HookFault(_) | Line::Gap(_) | Line::SessionEnd(_) => {}
+            Line::Lifecycle(_)
+            | Line::Ask(_)
+            | Line::HookFault(_)
+            | Line::Gap(_)
+            | Line::ConfigChanged(_)
+            | Line::ConfigRejected(_)
+            | Line::SessionEnd(_) => {}
         }
     }
 

@@ -55,13 +55,16 @@ fn an_answer_holds_for_one_call_and_a_second_answer_for_none() {
 fn what_is_remembered_is_exactly_the_same_call_for_the_same_hook() {
     let (approvals, log) = approvals(Duration::from_millis(1));
     let event = sample::event(&["touch", "x"]);
-    let patient =
-        Arc::new(Approvals { timeout: Duration::from_secs(20), ..Arc::try_unwrap(approvals).ok().unwrap() });
+    let patient = Arc::new(Approvals {
+        timeout: Mutex::new(Duration::from_secs(20)),
+        ..Arc::try_unwrap(approvals).ok().unwrap()
+    });
     let allowed = answered(&patient, event.clone(), |approvals, id| {
         assert!(approvals.allow(id, true, "me").unwrap().contains("touch"));
     });
     assert_eq!(allowed, AskAnswer::Remembered);
-    let hasty = Approvals { timeout: Duration::from_millis(1), ..Arc::try_unwrap(patient).ok().unwrap() };
+    let hasty =
+        Approvals { timeout: Mutex::new(Duration::from_millis(1)), ..Arc::try_unwrap(patient).ok().unwrap() };
     assert_eq!(ask(&hasty, &Event { seq: 99, pid: 5, ..event.clone() }, "guard"), AskAnswer::Approved);
     assert_eq!(log.lock().unwrap().last().unwrap().answer, "waived");
     let mut env = event.clone();

@@ -9,7 +9,7 @@ use crate::hooks::manifest::CommandSpec;
 
 /// What a change of content cannot leave as it is; the ctime not even by whoever sets times back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+pub struct Stamp {
     dev: u64,
     ino: u64,
     size: u64,
@@ -17,6 +17,11 @@ struct Stamp {
 }
 
 impl Stamp {
+    /// Of what a path leads to; `None` when nothing can be seen there.
+    pub fn at(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|facts| Self::of(&facts))
+    }
+
     fn of(facts: &Metadata) -> Self {
         let ctime = (facts.ctime(), facts.ctime_nsec());
         Self { dev: facts.dev(), ino: facts.ino(), size: facts.size(), ctime }

@@ -12,6 +12,7 @@ use nix::sys::stat::Mode;
 
 use super::*;
 use crate::trace::Totals;
+use crate::trace::config_id;
 use crate::trace::read::{Item, Reader};
 use crate::trace::samples::{event, outcome, shell, start};
 
@@ -116,6 +117,7 @@ fn a_deny_and_a_defect_read_back_as_they_were_written() {
             defect,
             detail: Some("token=T1".to_owned()),
             answers: Vec::new(),
+            config_digest: config_id("00"),
         };
         trace.write(&denied).unwrap();
     }
