@@ -12,7 +12,9 @@ mod learn;
 mod log;
 mod oci;
 mod oci_profile;
+mod record;
 mod run;
+mod sh;
 mod told;
 #[cfg(feature = "ui")]
 mod ui;
@@ -28,6 +30,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::{Config, ConfigSource};
 use crate::hooks::claude_settings;
 use crate::seal::Level;
+use crate::supervise::Builder;
 
 /// Puts a gate in front of every program a process tree starts.
 #[derive(Debug, Parser)]
@@ -44,6 +47,8 @@ pub struct Cli {
 pub enum Verb {
     /// Run a command and gate every program it starts.
     Run(run::RunArgs),
+    /// Watch a command without a gate: nothing is refused, everything is recorded.
+    Record(record::RecordArgs),
     /// Say what the gate would answer to a command, without running it.
     Check(check::CheckArgs),
     /// Find out what this kernel and container allow, by trying.
@@ -132,6 +137,17 @@ impl SealArgs {
     fn required(&self) -> Option<Level> {
         self.require_seal.as_deref().and_then(level)
     }
+
+    /// A session with the seal that is wanted.
+    fn of(&self, mut session: Builder) -> Builder {
+        if let Some(level) = self.wanted() {
+            session = session.seal(level);
+        }
+        if let Some(level) = self.required() {
+            session = session.require_seal(level);
+        }
+        session
+    }
 }
 
 fn level(name: &str) -> Option<Level> {
@@ -163,6 +179,9 @@ fn say(text: fmt::Arguments<'_>) {
 
 /// Runs the command line; the exit status is as `shellgate run` documents it.
 pub fn main() -> ExitCode {
+    if sh::is_meant() {
+        return ended(sh::run());
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(answer) => {
@@ -172,8 +191,9 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let done = match cli.verb {
+    ended(match cli.verb {
         Verb::Run(args) => run::run(&args, cli.verbose),
+        Verb::Record(args) => record::run(&args, cli.verbose),
         Verb::Check(args) => check::run(&args),
         Verb::Doctor(args) => doctor::run(&args),
         Verb::Log(args) => log::run(&args),
@@ -189,7 +209,10 @@ pub fn main() -> ExitCode {
         Verb::Hook(verb) => hook::run(&verb),
         Verb::Completions(args) => completions::completions(&args),
         Verb::Man(args) => completions::man(&args),
-    };
+    })
+}
+
+fn ended(done: anyhow::Result<ExitCode>) -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {

@@ -14,6 +14,7 @@ pub use error::{ConfigError, Place};
 pub use lookup::ConfigSource;
 
 use crate::event::Event;
+use crate::hooks::command::environment::PATH as HOOK_PATH;
 use crate::hooks::lifecycle::ToolName;
 use crate::hooks::manifest::{Manifest, Scrutiny, Workshop};
 use crate::hooks::rules::{self, Pattern};
@@ -67,7 +68,11 @@ pub struct Config {
 impl Config {
     /// Loads and stages the configuration; runs nothing.
     pub fn load(source: &ConfigSource) -> Result<Self, ConfigError> {
-        Self::load_among(source, &Surroundings::of_this_process())
+        let around = match source {
+            ConfigSource::ForShell => Surroundings::of_this_account()?,
+            _ => Surroundings::of_this_process(),
+        };
+        Self::load_among(source, &around)
     }
 
     /// A file's text, to be staged as often as it is needed: each session has hooks of its own.
@@ -114,6 +119,9 @@ impl Config {
         match source {
             ConfigSource::File(path) => assemble::from_file(&lookup::read(path)?),
             ConfigSource::Preset(name) => Self::preset(name),
+            ConfigSource::ForShell => {
+                assemble::from_file_with(&lookup::for_shell(around)?, Some(HOOK_PATH.into()))
+            }
             ConfigSource::Lookup => match lookup::find(around)? {
                 Some(found) => assemble::from_file(&found),
                 None => Self::preset("dev"),

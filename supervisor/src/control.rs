@@ -6,6 +6,7 @@
 pub mod approvals;
 mod client;
 mod connection;
+mod enclosing;
 mod lines;
 mod methods;
 mod peer;
@@ -18,6 +19,7 @@ use crate::hooks::lifecycle::Reply;
 use wire::{EventRequest, SessionFacts};
 
 pub use client::{Client, ClientError};
+pub use enclosing::{Uncertain, judged_by};
 pub use schema::schema;
 pub use server::{Bound, Serving, bind, listen_privately, serve};
 pub use tree::Tree;

@@ -11,6 +11,7 @@ pub mod in_process;
 pub mod lifecycle;
 pub mod manifest;
 pub mod native;
+pub(crate) mod no_gate;
 pub mod point;
 pub mod protocol;
 pub mod rules;

@@ -27,6 +27,8 @@ use crate::sys::process::{self, Fork};
 pub struct Plan {
     /// The command line; never empty.
     pub command: Vec<CString>,
+    /// What is executed under that command line: a path, or a name that is looked for in PATH.
+    pub program: CString,
     pub no_new_privs: bool,
     /// Descriptors above 2 that shellgate inherited: for the command, not for the supervisor.
     pub inherited: Vec<i32>,

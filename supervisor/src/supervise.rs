@@ -56,6 +56,8 @@ pub struct Setup {
     pub kill_tree: bool,
     /// Asks wait for someone; otherwise nobody is asked.
     pub interactive: bool,
+    /// Nothing is judged: `shellgate record`.
+    pub ungated: bool,
     pub verbose: bool,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
@@ -134,6 +136,10 @@ struct Session {
     in_force: Arc<InForce>,
     /// Device number of the tree's terminal.
     terminal: i32,
+    /// The process above the tree; 0 where there is none.
+    reaper: i32,
+    /// Nothing is judged: `shellgate record`.
+    ungated: bool,
     /// `None`: headless.
     approvals: Option<Arc<Approvals>>,
     /// Names of the last tool calls that were refused: nothing comes after them.
@@ -205,6 +211,8 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
         terminal: procfs::process::Process::new(launched.reaper)
             .and_then(|process| process.stat())
             .map_or(0, |stat| stat.tty_nr),
+        reaper: launched.reaper,
+        ungated: setup.ungated,
         note: setup.interactive.then(|| lifecycle::note_to(launched)),
         warnings,
         config: setup.config,

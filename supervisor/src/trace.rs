@@ -49,6 +49,8 @@ pub enum Record {
         warnings: Vec<String>,
         /// Where a container runtime handed the processes over.
         container: Option<Container>,
+        /// Nothing was judged: `shellgate record`.
+        ungated: bool,
     },
     Shell {
         event: Arc<Event>,

@@ -4,5 +4,6 @@ mod broken_configurations;
 mod check;
 mod learn;
 mod log;
+mod record;
 mod start;
 mod streams;

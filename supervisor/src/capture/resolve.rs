@@ -139,7 +139,9 @@ fn examine(fd: OwnedFd, path: Vec<u8>) -> Result<Resolved, i32> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-    use std::os::unix::ffi::OsStrExt;
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::PathBuf;
 
     use super::*;
 
@@ -153,7 +155,8 @@ mod tests {
     #[test]
     fn a_path_is_called_what_the_kernel_calls_it() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
+        let here: OwnedFd = std::fs::File::open(dir.path()).unwrap().into();
+        let root = PathBuf::from(OsString::from_vec(view::name_of(&here).unwrap()));
         std::fs::create_dir_all(root.join("a/b")).unwrap();
         std::fs::write(root.join("a/x"), "").unwrap();
         std::os::unix::fs::symlink("a/b", root.join("link")).unwrap();

@@ -57,11 +57,5 @@ pub(super) fn run(args: &RunArgs, verbose: u8) -> anyhow::Result<ExitCode> {
     if let Some(address) = args.metrics {
         session = session.metrics(address);
     }
-    if let Some(level) = args.seal.wanted() {
-        session = session.seal(level);
-    }
-    if let Some(level) = args.seal.required() {
-        session = session.require_seal(level);
-    }
-    Ok(ExitCode::from(session.become_front(inherited)?))
+    Ok(ExitCode::from(args.seal.of(session).become_front(inherited)?))
 }

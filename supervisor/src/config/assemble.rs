@@ -2,6 +2,7 @@
 //! staged. The first thing wrong ends it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -22,9 +23,15 @@ use serde_saphyr::{Location, Spanned};
 const VERSION: u64 = 1;
 
 pub(super) fn from_file(found: &Found) -> Result<Config, ConfigError> {
+    from_file_with(found, std::env::var_os("PATH"))
+}
+
+/// Programs that hooks name without a folder are looked for in `search`.
+pub(super) fn from_file_with(found: &Found, search: Option<OsString>) -> Result<Config, ConfigError> {
     let path = std::path::absolute(&found.path).unwrap_or_else(|_| found.path.clone());
     let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-    let mut config = assemble(&found.path.display().to_string(), &found.text, &Workshop::new(&folder))?;
+    let workshop = Workshop { path: search, ..Workshop::new(&folder) };
+    let mut config = assemble(&found.path.display().to_string(), &found.text, &workshop)?;
     config.texts.insert(0, path.clone());
     config.files.insert(0, path);
     config.warnings.extend(warn::writable(&config.files));

@@ -11,10 +11,23 @@ use crate::hooks::manifest::Problem;
 pub enum ConfigError {
     #[error("cannot read configuration {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
+    #[error("cannot look up the account of this process: {0}")]
+    Account(#[from] io::Error),
     #[error("configuration {path} is {what}; it must be a regular file of at most 1 MiB")]
     NotAFile { path: PathBuf, what: &'static str },
     #[error("configuration {path} is not UTF-8 (byte {at})")]
     NotUtf8 { path: PathBuf, at: usize },
+    #[error(
+        "SHELLGATE_CONFIG names {named}, but {decides} decides here, and the environment does not choose another; \
+         unset the variable"
+    )]
+    Contested { named: PathBuf, decides: PathBuf },
+    #[error(
+        "SHELLGATE_CONFIG names {0}, which is relative to a working directory that is the agent's; make it absolute"
+    )]
+    Relative(PathBuf),
+    #[error("there is no configuration; write one with: shellgate init -o {}", .places.first().map(|place| place.display().to_string()).unwrap_or_default())]
+    NoneForShell { places: Vec<PathBuf> },
     #[error("there is no preset \"{0}\"; the presets are dev and strict")]
     NoSuchPreset(String),
     #[error("{place}: {message}")]

@@ -270,6 +270,7 @@ fn the_lookup_takes_the_first_place_that_has_a_file() {
         xdg: Some(root.join("xdg")),
         home: Some(root.join("home")),
         etc: root.join("etc"),
+        ..Surroundings::default()
     };
     let found = |around: &Surroundings| Config::load_among(&ConfigSource::Lookup, around).map(|c| c.source);
     let place = |path: &str| {

@@ -1,6 +1,7 @@
 //! A small blocking client of the control socket, for runtimes and for our own command line.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -120,5 +121,11 @@ impl Client {
             }
             _ => Err(ClientError::Unreadable("it belongs to another request".to_owned())),
         }
+    }
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.get_ref().as_fd()
     }
 }

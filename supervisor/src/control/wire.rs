@@ -95,6 +95,10 @@ pub struct SessionFacts {
     /// Whether it is a container's: its processes are known by their seccomp filter.
     #[serde(default)]
     pub container: bool,
+    /// The process above the tree: what is below it is the tree.
+    pub reaper: i32,
+    /// Nothing is judged: `shellgate record`.
+    pub ungated: bool,
     /// Hooks that decide on programs, and on tool calls.
     pub policy_hooks: Vec<String>,
     pub tool_policy_hooks: Vec<String>,

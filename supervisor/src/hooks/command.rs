@@ -4,7 +4,7 @@
 //! Plain blocking code with one `poll` loop: the thread that handles an exec has nothing else to do, and the
 //! leader stays unreaped until its group is killed, so a recycled process number can never be hit.
 
-mod environment;
+pub(crate) mod environment;
 pub mod pins;
 pub(super) mod pipes;
 pub(super) mod process;

@@ -3,6 +3,7 @@
 //!
 //! Between filter and hand-over nothing here may call execve: nobody would answer.
 
+use std::ffi::CStr;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -61,7 +62,6 @@ pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
         super::say(format_args!("{error}"));
         return super::front::FAILED;
     }
-    let Some(program) = plan.command.first() else { return NOT_FOUND };
     // Until here nobody else ended us with the supervisor: our own copy of its socket keeps ours open.
     let _ = process::prctl(libc::PR_SET_PDEATHSIG, 0, 0);
     // execvp walks PATH and reads scripts without `#!` through /bin/sh, as the caller's shell would.
@@ -69,7 +69,12 @@ pub(super) fn become_command(plan: &Plan, hand_over: &OwnedFd) -> u8 {
         Word::WithSocket => &plan.environment.with_socket,
         Word::Without => &plan.environment.without,
     };
-    let Err(errno) = nix::unistd::execvpe(program, &plan.command, environment);
+    let Err(errno) = nix::unistd::execvpe(&plan.program, &plan.command, environment);
+    not_executed(&plan.program, errno)
+}
+
+/// Exit status for a program that could not be executed, and a line that says why.
+pub(crate) fn not_executed(program: &CStr, errno: nix::Error) -> u8 {
     match errno {
         // The refusal has written its sentence to our stderr.
         nix::Error::EPERM => REFUSED,
@@ -234,9 +239,12 @@ fn wait_for_word(socket: &OwnedFd) -> Option<Word> {
 /// The command starts with the caller's signal mask and with its disposition of SIGPIPE, which the Rust runtime
 /// changed; every other disposition is still the caller's.
 fn restore_signals(plan: &Plan) -> Result<(), LaunchError> {
-    if !startup::sigpipe_was_ignored() {
-        process::default_signal(libc::SIGPIPE).map_err(LaunchError::system("restore SIGPIPE"))?;
-    }
+    restore_sigpipe().map_err(LaunchError::system("restore SIGPIPE"))?;
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&plan.signal_mask), None)
         .map_err(LaunchError::nix("restore the signal mask"))
+}
+
+/// As whoever started us had it.
+pub(crate) fn restore_sigpipe() -> std::io::Result<()> {
+    if startup::sigpipe_was_ignored() { Ok(()) } else { process::default_signal(libc::SIGPIPE) }
 }

@@ -65,6 +65,29 @@ pub fn filter() -> io::Result<Tried> {
     }
 }
 
+/// Whether this process is under a listener already, whoever has it: then the kernel admits no second one. Only before
+/// threads exist.
+pub fn is_listened_to() -> io::Result<bool> {
+    const BUSY: i32 = 1;
+    const FREE: i32 = 0;
+    const UNKNOWN: i32 = 2;
+    match process::fork_bound()? {
+        Fork::Child => process::exit_now(match in_child() {
+            Ok(_) => FREE,
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => BUSY,
+            Err(_) => UNKNOWN,
+        }),
+        Fork::Parent { child } => {
+            let ended = process::wait(child, 0)?.map(|waited| waited.status);
+            match ended.filter(|status| libc::WIFEXITED(*status)).map(|status| libc::WEXITSTATUS(status)) {
+                Some(BUSY) => Ok(true),
+                Some(FREE) => Ok(false),
+                _ => Err(io::Error::other("a filter can neither be installed nor is there one")),
+            }
+        }
+    }
+}
+
 fn in_child() -> io::Result<Tried> {
     if process::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0).is_err() {
         return Err(io::Error::other("no_new_privs cannot be set"));

@@ -17,6 +17,7 @@ use crate::control;
 use crate::hooks::builtin::Builtin;
 use crate::hooks::embed::{self, Hook, Observer, PolicyHook};
 use crate::hooks::manifest::{Binding, Manifest, Workshop, is_hook_name};
+use crate::hooks::no_gate;
 use crate::launch::{self, Environment, LaunchError, Plan};
 use crate::seal::Level;
 use crate::sys::process;
@@ -66,6 +67,8 @@ impl Supervisor {
 #[must_use]
 pub struct Builder {
     command: Vec<OsString>,
+    /// `None`: the first word of the command.
+    program: Option<PathBuf>,
     config: Option<Config>,
     hooks: Vec<Manifest>,
     /// The first thing that was wrong with a hook.
@@ -75,6 +78,7 @@ pub struct Builder {
     require_seal: Option<Level>,
     interactive: bool,
     kill_tree: bool,
+    ungated: bool,
     metrics: Option<SocketAddr>,
     verbose: u8,
 }
@@ -129,6 +133,12 @@ impl Builder {
     /// The command and its arguments, searched for in PATH as a shell would.
     pub fn command<W: Into<OsString>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.command = words.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The file to execute, where the command's first word is something else: a shell's `-sh`.
+    pub(crate) fn program(mut self, file: impl Into<PathBuf>) -> Self {
+        self.program = Some(file.into());
         self
     }
 
@@ -200,6 +210,14 @@ impl Builder {
         self
     }
 
+    /// Nothing is judged, everything is recorded, and the trace says so. Takes no configuration and no other hook.
+    pub(crate) fn ungated(mut self) -> Self {
+        self.config = None;
+        self.hooks = no_gate::hooks().into();
+        self.ungated = true;
+        self
+    }
+
     /// Where Prometheus may ask for metrics, for as long as the session lasts.
     pub fn metrics(mut self, address: SocketAddr) -> Self {
         self.metrics = Some(address);
@@ -241,13 +259,15 @@ impl Builder {
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }
-        if self.command.is_empty() {
-            return Err(RunError::NoCommand);
-        }
+        let Some(first) = self.command.first() else { return Err(RunError::NoCommand) };
+        let program = self.program.map_or_else(|| first.clone(), PathBuf::into_os_string);
         if let Some(hook) = self.hooks.iter().find(|hook| !is_hook_name(&hook.name)) {
             return Err(RunError::HookName(hook.name.clone()));
         }
         let mut config = self.config.unwrap_or_else(Config::none);
+        if self.ungated {
+            "none: shellgate record".clone_into(&mut config.source);
+        }
         config.add_hooks(self.hooks);
         let redactor = Redactor::new(config.trace.redact, &config.trace.redact_patterns)?;
         let dir = sessions::create(self.workdir.as_deref())?;
@@ -260,6 +280,7 @@ impl Builder {
             self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let shown = redactor.argv(&words).into_owned();
         let plan = Plan {
+            program: CString::new(program.into_vec())?,
             command: self
                 .command
                 .into_iter()
@@ -279,6 +300,7 @@ impl Builder {
             require_seal: self.require_seal,
             kill_tree: self.kill_tree,
             interactive: self.interactive,
+            ungated: self.ungated,
             verbose: self.verbose > 0,
             metrics: self.metrics,
             command: shown,

@@ -59,6 +59,8 @@ impl Contained {
             wait_killable: false,
             adopts: true,
             terminal: 0,
+            reaper: 0,
+            ungated: false,
             note: socket.is_some().then_some(note),
             warnings,
             command,

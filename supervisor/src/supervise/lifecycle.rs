@@ -304,6 +304,8 @@ impl Service for Session {
             terminal: self.terminal,
             interactive: self.approvals.is_some(),
             container: self.adopts,
+            reaper: self.reaper,
+            ungated: self.ungated,
             policy_hooks: policy.gate.hook_names().map(Into::into).collect(),
             tool_policy_hooks: policy.lifecycle.policy_names().map(Into::into).collect(),
         }

@@ -32,6 +32,10 @@ pub(super) struct Opening {
     pub(super) adopts: bool,
     /// Device number of the tree's terminal; 0 for none.
     pub(super) terminal: i32,
+    /// The process above the tree; 0 where there is none.
+    pub(super) reaper: i32,
+    /// Nothing is judged, and the trace says so.
+    pub(super) ungated: bool,
     /// Asks wait for someone, who is told so; without it nobody is asked.
     pub(super) note: Option<Note>,
     /// Besides those of the configuration.
@@ -74,6 +78,7 @@ pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
         observer_hooks,
         warnings,
         container: opening.container,
+        ungated: opening.ungated,
     };
     if let Err(error) = ledger.trace.write(&started)
         && config.trace.on_failure == OnFailure::Refuse
@@ -92,6 +97,8 @@ pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
         dir,
         in_force,
         terminal: opening.terminal,
+        reaper: opening.reaper,
+        ungated: opening.ungated,
         approvals,
         refused_calls: Mutex::default(),
         ledger,

@@ -1,5 +1,6 @@
 //! What this process was started with and the Rust runtime changes before `main`: SIGPIPE, which it ignores.
 
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static SIGPIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
@@ -19,6 +20,15 @@ extern "C" fn remember() {
 #[used]
 #[unsafe(link_section = ".init_array")]
 static REMEMBER: extern "C" fn() = remember;
+
+/// The path that this program was executed by, links and all, whatever its first argument says: `AT_EXECFN`.
+pub fn executed_as() -> Option<&'static CStr> {
+    // SAFETY: reads the auxiliary vector, which the kernel wrote and nothing changes.
+    let path = unsafe { libc::getauxval(libc::AT_EXECFN) } as *const libc::c_char;
+    // SAFETY: where it is not null it points to a string in the memory above our stack, which ends with a NUL and stays
+    // as long as the process does.
+    (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) })
+}
 
 /// Whether whoever started us ignored SIGPIPE.
 pub fn sigpipe_was_ignored() -> bool {

@@ -55,6 +55,9 @@ pub struct SessionStart {
     /// The container, in a session of `oci-agent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
+    /// Nothing was judged: a session of `record`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ungated: bool,
 }
 
 /// An exec that every policy hook let pass, written before it may run.

@@ -37,6 +37,7 @@ pub(crate) fn start(session_id: &str) -> Record {
         observer_hooks: Vec::new(),
         warnings: Vec::new(),
         container: None,
+        ungated: false,
     }
 }
 

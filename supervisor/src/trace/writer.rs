@@ -254,7 +254,7 @@ impl Tail {
             self.gaps.clear();
         }
         let whole = &lines[..count.saturating_sub(missing.len())];
-        self.written += whole.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.written += whole.split(|byte| *byte == b'\n').count() as u64 - 1;
         done
     }
 

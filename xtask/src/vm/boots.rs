@@ -59,6 +59,7 @@ const NOT_THE_KERNELS: &[&str] = &[
     "claude_",
     "command_line::",
     "containers::",
+    "gallery::",
     "hook_answers::",
     "hook_runner::",
     "library::",

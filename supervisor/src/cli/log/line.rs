@@ -50,7 +50,8 @@ pub(super) fn line(record: &Line<'_>, outcome: Option<&Outcome>, style: Style) -
     match record {
         Line::SessionStart(start) => {
             let text = format!(
-                "session {}: {}  (seal {}, {})",
+                "{}session {}: {}  (seal {}, {})",
+                if start.ungated { "NO GATE, recorded only: " } else { "" },
                 escape(&start.session_id),
                 escape(&shell_words::join(&start.command)),
                 escape(&start.seal),

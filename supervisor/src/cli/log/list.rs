@@ -15,6 +15,7 @@ pub(in crate::cli) struct Summary {
     pub(in crate::cli) allowed: u64,
     pub(in crate::cli) refused: u64,
     pub(in crate::cli) ended: bool,
+    pub(in crate::cli) ungated: bool,
 }
 
 impl Summary {
@@ -23,6 +24,7 @@ impl Summary {
         match line {
             Line::SessionStart(start) => {
                 self.start = start.time;
+                self.ungated = start.ungated;
                 self.command = shell_words::join(&start.command);
             }
             Line::Shell(_) => self.allowed += 1,
@@ -49,9 +51,10 @@ pub(super) fn print(sources: &[Source], out: &mut impl Write) -> anyhow::Result<
         // A session that cannot be read must not hide the others.
         let text = match summary(source) {
             Ok(sum) => format!(
-                "{:<19}  {} allowed, {} refused{}  {}",
+                "{:<19}  {} {}, {} refused{}  {}",
                 escape(sum.start.get(..19).unwrap_or(&sum.start)),
                 sum.allowed,
+                if sum.ungated { "recorded WITHOUT A GATE" } else { "allowed" },
                 sum.refused,
                 if sum.ended { "" } else { ", no end recorded" },
                 escape(&sum.command)

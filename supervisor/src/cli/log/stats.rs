@@ -19,6 +19,8 @@ const MOST_ROWS: usize = 15;
 #[derive(Debug, Default, Serialize)]
 struct Stats {
     session_id: String,
+    /// Nothing was judged: a session of `record`.
+    ungated: bool,
     execs: u64,
     allowed: u64,
     refused: u64,
@@ -136,8 +138,8 @@ impl Counting {
                 self.stats.tool_calls += 1;
                 self.answers(&call.answers);
             }
-            Line::SessionStart(_)
-            | Line::Lifecycle(_)
+            Line::SessionStart(start) => self.stats.ungated = start.ungated,
+            Line::Lifecycle(_)
             | Line::Ask(_)
             | Line::HookFault(_)
             | Line::Gap(_)
@@ -199,7 +201,8 @@ fn at_rank(sorted: &[u64], percent: usize) -> u64 {
 fn tables(stats: &Stats, out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(
         out,
-        "session {}: {} execs, {} allowed, {} calls refused, {} tool calls; hooks took {} to decide",
+        "{}session {}: {} execs, {} allowed, {} calls refused, {} tool calls; hooks took {} to decide",
+        if stats.ungated { "NO GATE, recorded only: " } else { "" },
         escape(&stats.session_id),
         stats.execs,
         stats.allowed,

@@ -26,6 +26,7 @@ impl<'a> Line<'a> {
                 observer_hooks,
                 warnings,
                 container,
+                ungated,
             } => Self::SessionStart(SessionStart {
                 seq: 0,
                 time,
@@ -46,6 +47,7 @@ impl<'a> Line<'a> {
                         .collect(),
                     ..container
                 }),
+                ungated: *ungated,
             }),
             Record::ConfigChanged { config, config_digest, policy_hooks, observer_hooks, warnings } => {
                 Self::ConfigChanged(ConfigChanged {
