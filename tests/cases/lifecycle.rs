@@ -7,7 +7,9 @@ use shellgate_tests::{Gate, gone, program, signal, state, until};
 #[test]
 fn a_signal_for_the_front_reaches_the_command_once() {
     for name in ["TERM", "HUP", "USR1", "INT", "QUIT"] {
-        let line = format!("trap 'echo got' {name}; echo > up; until read x < go; do :; done; echo end");
+        // A signal that comes just before a call that blocks is looked at when that call is over: it must not be long.
+        let wait = "until read -t 0.1 -u 3 x; do :; done";
+        let line = format!("trap 'echo got' {name}; exec 3<> go; echo > up; {wait}; echo end");
         let gate = if name == "HUP" { Gate::open().as_user() } else { Gate::open() };
         let live = gate.pipe("go").start(["bash", "-c", &line]);
         live.file("up");

@@ -115,6 +115,9 @@ fn the_manifests_judge_a_pod_follow_their_config_map_and_replace_their_agent() {
     // The ConfigMap is changed.
     let policy = super::POLICY.replace("[apk, ", "[touch, ");
     project(&engine.folder("/var/lib/config/shellgate-policies"), &json!({"default.yaml": policy}));
+    until("the change", || pod.records().iter().any(|record| record["record"] == "config_changed"));
+    let refused = engine.exec(&p1, "agent", &["/bin/touch", "/tmp/no"]);
+    assert!(refused.code != 0 && !pod.inside("/tmp/no").exists(), "{}", refused.stderr());
     let p2 = up(&mut engine, &judged(&pod, "p2"));
     let refused = engine.exec(&p2, "agent", &["/bin/touch", "/tmp/no"]);
     assert!(refused.code != 0 && !pod.inside("/tmp/no").exists(), "{}", refused.stderr());
