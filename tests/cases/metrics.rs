@@ -3,13 +3,11 @@
 use std::net::TcpListener;
 
 use serde_json::json;
-use shellgate_tests::{Gate, Metrics, policy, skip};
+use shellgate_tests::{Gate, Metrics, need, policy};
 
 #[test]
 fn a_session_serves_what_it_has_decided() {
-    if let Some(why) = Metrics::lacks_reader() {
-        return skip("python3", &why);
-    }
+    need!(prometheus);
     let place = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     let address = place.local_addr().expect("it is bound");
     drop(place);

@@ -28,12 +28,6 @@ for sample in new:
 pub struct Metrics(BTreeMap<String, f64>);
 
 impl Metrics {
-    /// Why they cannot be read here, if they cannot.
-    pub fn lacks_reader() -> Option<String> {
-        let there = tools().join("prometheus/prometheus_client/parser.py").is_file();
-        (!there).then(|| "prometheus-client is not installed".to_owned())
-    }
-
     #[track_caller]
     pub fn of(address: SocketAddr) -> Self {
         let mut reader = Command::new("python3")

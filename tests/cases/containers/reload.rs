@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use shellgate_tests::{Metrics, Pod, gone, skip, until};
+use shellgate_tests::{Metrics, Pod, gone, need, until};
 
 use super::{OPEN, fine, refusing, slow, under_each_runtime};
 
@@ -45,9 +45,7 @@ fn in_force(records: &[Value]) -> Vec<String> {
 #[test]
 fn a_changed_policy_holds_in_containers_that_run_and_a_bad_one_in_none() {
     under_each_runtime(|runtime| {
-        if let Some(why) = Metrics::lacks_reader() {
-            return skip("python3", &why);
-        }
+        need!(prometheus);
         let mut pod = named(runtime);
         mount(&pod, 1, OPEN);
         let policies = pod.root().join("policies");

@@ -45,6 +45,7 @@ const ALLOWED: &[Allowed] = &[
     always("runc is not installed"),
     always("crun is not installed"),
     always("podman is not installed"),
+    always("prometheus is not installed"),
     always("golang-github-containers-common is not installed"),
     always("containerd is not installed"),
     always("dockerd is not installed"),
