@@ -58,7 +58,6 @@ const NOT_THE_KERNELS: &[&str] = &[
     "builtins::",
     "claude_",
     "command_line::",
-    "gallery::",
     "containers::",
     "gallery::",
     "hook_answers::",
