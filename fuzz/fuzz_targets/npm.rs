@@ -3,4 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| shellgate::fuzzing::recipe("npm", data));
+fuzz_target!(
+    init: shellgate::fuzzing::let_the_shell_parser_panic(),
+    |data: &[u8]| shellgate::fuzzing::recipe("npm", data)
+);

@@ -20,6 +20,16 @@ use crate::hooks::protocol;
 use crate::launch::filter;
 use crate::notify::RawCall;
 
+/// The shell parser's own panics are caught, and are a text that cannot be read; anyone else's end the run.
+pub fn let_the_shell_parser_panic() {
+    let ends = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !panic.location().is_some_and(|place| place.file().contains("brush-parser")) {
+            ends(panic);
+        }
+    }));
+}
+
 /// A command line of an interpreter: its path and then its words, a line each; behind `---` files as [`tree::input`] reads them.
 pub fn shell_forms(data: &[u8]) {
     let (words, tree) = tree::input(data);
