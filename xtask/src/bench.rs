@@ -8,9 +8,12 @@ mod columns;
 mod report;
 mod workloads;
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::{Args, ValueEnum};
@@ -18,6 +21,9 @@ use clap::{Args, ValueEnum};
 use crate::process;
 use columns::Column;
 use workloads::Row;
+
+/// No workload takes as long.
+const HANGS: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
@@ -64,7 +70,7 @@ struct Table {
     title: &'static str,
     columns: Vec<Column>,
     rows: Vec<Row>,
-    /// Nanoseconds of each round, by row and column.
+    /// Nanoseconds of each round, by row and column; empty where a peer failed.
     measured: Vec<Vec<Vec<f64>>>,
 }
 
@@ -83,7 +89,7 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
     if wanted(Part::Exec) {
         let mut columns = vec![columns::bare(), columns::floor()];
         columns.extend(bench.sealed());
-        columns.extend(columns::peers());
+        columns.extend(columns::peers(bench.folder.path())?);
         tables.push(Table::new("Workloads", columns, workloads::all(bench.folder.path())?));
     }
     if wanted(Part::Rules) {
@@ -117,30 +123,62 @@ impl Table {
 
     fn measure(&mut self, rounds: usize) -> Result<()> {
         for row in &self.rows {
-            let mut columns = vec![Vec::new(); self.columns.len()];
+            let mut columns: Vec<Vec<Option<f64>>> = vec![Vec::new(); self.columns.len()];
             for _ in 0..rounds {
                 for (figures, column) in columns.iter_mut().zip(&self.columns) {
-                    figures.push(once(column, row)?);
+                    // What failed once is not waited for again.
+                    if !figures.contains(&None) {
+                        figures.push(once(column, row)?);
+                    }
                 }
             }
             eprintln!("bench: {}: {} is done", self.title, row.name);
-            self.measured.push(columns);
+            // All rounds, or none.
+            let whole = |figures: Vec<Option<f64>>| figures.into_iter().collect::<Option<Vec<f64>>>();
+            self.measured
+                .push(columns.into_iter().map(|figures| whole(figures).unwrap_or_default()).collect());
         }
         Ok(())
     }
 }
 
-/// Nanoseconds of one run.
-fn once(column: &Column, row: &Row) -> Result<f64> {
+/// Nanoseconds of one run. A peer that fails or hangs has no figure, and that is said.
+fn once(column: &Column, row: &Row) -> Result<Option<f64>> {
+    match timed(column, row) {
+        Ok(figure) => Ok(Some(figure)),
+        Err(error) if column.peer => {
+            eprintln!("bench: {error:#}");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn timed(column: &Column, row: &Row) -> Result<f64> {
     let words: Vec<&String> = column.before.iter().chain(&row.command).collect();
     let start = Instant::now();
-    let output = Command::new(words[0])
+    let child = Command::new(words[0])
         .args(&words[1..])
         .current_dir(&row.folder)
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
         .with_context(|| format!("cannot start {}", words[0]))?;
-    let took = start.elapsed().as_secs_f64() * 1e9;
+    let group = format!("-{}", child.id());
+    let (done, ended) = mpsc::channel::<()>();
+    let watchdog = thread::spawn(move || {
+        if ended.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
+            // If it ended just now there is nothing left to kill.
+            let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+        }
+    });
+    let output = child.wait_with_output().with_context(|| format!("cannot wait for {}", words[0]))?;
+    let took = start.elapsed();
+    drop(done);
+    let _ = watchdog.join();
+    ensure!(took < HANGS, "{} under {} hangs", row.name, column.name);
     ensure!(
         output.status.success(),
         "{} under {}: {}: {}",
@@ -156,5 +194,5 @@ fn once(column: &Column, row: &Row) -> Result<f64> {
             .parse()
             .with_context(|| format!("{} under {} printed {text:?}", row.name, column.name));
     }
-    Ok(took)
+    Ok(took.as_secs_f64() * 1e9)
 }

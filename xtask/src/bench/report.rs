@@ -53,6 +53,10 @@ pub(super) fn text(tables: &[Table], calls: Option<&Calls>) -> String {
             let _ = write!(text, "| {} | {} |", row.name, time(median(&sorted(&table.measured[at][0]))));
             for column in 1..names.len() {
                 let ratios = table.ratios(at, column);
+                if ratios.is_empty() {
+                    text.push_str(" fails |");
+                    continue;
+                }
                 let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
                 let _ = write!(text, " **{:.2}** ({least:.2}–{most:.2}) |", median(&ratios));
             }
@@ -78,6 +82,7 @@ pub(super) fn json(tables: &[Table], calls: Option<&Calls>) -> Result<String> {
             .columns
             .iter()
             .enumerate()
+            .filter(|(column, _)| !table.measured[at][*column].is_empty())
             .map(|(column, how)| {
                 let figures = json!({
                     "median_ns": median(&sorted(&table.measured[at][column])),
