@@ -163,3 +163,28 @@ fn the_reference_in_docs_is_what_the_code_says() {
     }
     assert!(old.is_empty(), "docs/reference is old: {old:?}; run this test with SHELLGATE_WRITE_SCHEMA=1");
 }
+
+/// The blocks of YAML in a page.
+fn blocks(page: &str) -> impl Iterator<Item = &str> {
+    page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next())
+}
+
+/// Their examples are tried as they are loaded.
+#[test]
+fn the_rules_in_the_guides_load() {
+    const HEAD: &str = "version: 1\nhooks:\n  - name: guide\n    binding: on-shell\n    commit_policy: deny\n    \
+                        otherwise: none\n    rules:\n";
+    let mut loaded = 0;
+    for name in ["quick-start.md", "policy.md"] {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs")).join(name);
+        let page = std::fs::read_to_string(&path).expect("the page is there");
+        for block in blocks(&page) {
+            // A rule on its own, or a whole configuration.
+            let text = if block.starts_with(' ') { format!("{HEAD}{block}") } else { block.to_owned() };
+            let config = config::Config::of_text(&text, Path::new("/"));
+            assert!(config.is_ok(), "{name}: {:?}:\n{text}", config.err());
+            loaded += 1;
+        }
+    }
+    assert!(loaded >= 4, "{loaded}");
+}
