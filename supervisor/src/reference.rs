@@ -90,7 +90,10 @@ enum Word {
 
 /// An answer with every key of its arm.
 const ANSWERS: &[(CommitPolicy, &str)] = &[
-    (CommitPolicy::Deny, r#"{"verdict":"none","reason":"r","input":{},"context":"c","notes":["n"],"halt":"h"}"#),
+    (
+        CommitPolicy::Deny,
+        r#"{"verdict":"none","reason":"r","input":{},"context":"c","notes":["n"],"halt":"h"}"#,
+    ),
     (CommitPolicy::Steer, r#"{"block":"b","prompt":"p","output":"o","is_error":true}"#),
     (CommitPolicy::SeedContext, r#"{"messages":[{}]}"#),
     (CommitPolicy::ReplaceContext, r#"{"messages":[],"instructions":"i","abort":true}"#),
@@ -102,14 +105,20 @@ const ANSWERS: &[(CommitPolicy, &str)] = &[
 fn the_keys_of_an_answer_are_those_that_are_read() {
     let mut used = BTreeSet::new();
     for (arm, text) in ANSWERS {
-        let run = Run { end: End::Exit(0), stdout: text.as_bytes().to_vec(), stderr: Vec::new(), stdout_open: false };
+        let run = Run {
+            end: End::Exit(0),
+            stdout: text.as_bytes().to_vec(),
+            stderr: Vec::new(),
+            stdout_open: false,
+        };
         let read = lifecycle_answer(Protocol::Native, *arm, None, &run);
         assert!(read.is_ok(), "{arm}: {text}: {read:?}");
         let object: BTreeMap<String, Value> = serde_json::from_str(text).expect("an object");
         used.extend(object.into_keys());
     }
     let schema = schema_for!(Answer);
-    let keys: BTreeSet<String> = schema.as_value()["properties"].as_object().expect("keys").keys().cloned().collect();
+    let keys: BTreeSet<String> =
+        schema.as_value()["properties"].as_object().expect("keys").keys().cloned().collect();
     assert_eq!(keys, used);
 }
 
@@ -125,7 +134,8 @@ fn files() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for (name, title, schema) in schemas {
         // That of the control socket was here first, and has a place of its own.
-        let beside = if name == "control" { "../control.schema.json" } else { &format!("{name}.schema.json") };
+        let beside =
+            if name == "control" { "../control.schema.json" } else { &format!("{name}.schema.json") };
         files.insert(format!("{name}.md"), page::page(title, beside, schema.as_value()));
         if name != "control" {
             let text = serde_json::to_string_pretty(schema.as_value()).expect("a schema is JSON");

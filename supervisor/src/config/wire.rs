@@ -26,14 +26,19 @@ pub(super) struct RawConfig {
     #[serde(default)]
     #[schemars(with = "Vec<RawHook>")]
     pub(super) hooks: Vec<Spanned<RawHook>>,
+    /// The record of what ran.
     #[serde(default)]
     pub(super) trace: RawTrace,
+    /// What hooks are told.
     #[serde(default)]
     pub(super) event: RawEvent,
+    /// Limits of `seed-context`.
     #[serde(default)]
     pub(super) context: RawContext,
+    /// Limits of `reopen-task`.
     #[serde(default)]
     pub(super) task: RawTask,
+    /// Limits of asks.
     #[serde(default)]
     pub(super) ask: RawAsk,
     /// Whether set-user-id programs gain nothing inside of the session. `false` needs CAP_SYS_ADMIN.
@@ -44,8 +49,10 @@ pub(super) struct RawConfig {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Capabilities")]
 pub(super) struct RawCapabilities {
+    /// Programs.
     #[serde(default)]
     pub(super) shell: RawShell,
+    /// Tools of the agent's runtime.
     #[serde(default)]
     pub(super) tools: RawTools,
     /// What components are granted, by the hook's name.

@@ -32,7 +32,9 @@ fn section(page: &mut String, schema: &Value) {
             for form in forms {
                 let _ = writeln!(page, "- {}", form_line(form));
             }
-            for form in forms.iter().filter(|form| form["properties"].as_object().is_some_and(|keys| keys.len() > 1)) {
+            for form in
+                forms.iter().filter(|form| form["properties"].as_object().is_some_and(|keys| keys.len() > 1))
+            {
                 table(page, form);
             }
         }
@@ -53,17 +55,27 @@ fn form_line(form: &Value) -> String {
 
 fn table(page: &mut String, schema: &Value) {
     let Some(keys) = schema["properties"].as_object().filter(|keys| !keys.is_empty()) else { return };
-    let needed: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let needed: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     page.push_str("\n| key | holds | |\n|---|---|---|\n");
     for (key, value) in keys {
-        let always = if needed.contains(&key.as_str()) { "" } else { " (may be absent)" };
         let says = value["description"].as_str().map(cell).unwrap_or_default();
-        let _ = writeln!(page, "| `{key}` | {}{always} | {says} |", kind(value));
+        let kind = kind(value);
+        let kind = if needed.contains(&key.as_str()) {
+            kind
+        } else {
+            // What may be absent may be null as well.
+            format!("{} (optional)", kind.replace(" or null", ""))
+        };
+        let _ = writeln!(page, "| `{key}` | {kind} | {says} |");
     }
 }
 
 /// What a value is, in few words, with links to types of the page.
 fn kind(schema: &Value) -> String {
+    if let Some(tagged) = tagged(schema.as_object()).filter(|_| !schema["$ref"].is_null()) {
+        return tagged;
+    }
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")) {
         return format!("[{name}](#{})", name.to_lowercase());
     }
@@ -78,7 +90,9 @@ fn kind(schema: &Value) -> String {
     }
     match &schema["type"] {
         Value::String(name) => of_type(name, schema),
-        Value::Array(names) => joined(names.iter().filter_map(Value::as_str).map(|name| of_type(name, schema))),
+        Value::Array(names) => {
+            joined(names.iter().filter_map(Value::as_str).map(|name| of_type(name, schema)))
+        }
         _ => tagged(schema.as_object()).unwrap_or_else(|| "anything".to_owned()),
     }
 }

@@ -124,7 +124,15 @@ fn compile(package: &str, folder: &Path) -> Result<()> {
     let room = folder.join("build");
     let done = must(
         Command::new("cargo")
-            .args(["install", "--locked", "--debug", "--no-default-features", "--features", "search", "--root"])
+            .args([
+                "install",
+                "--locked",
+                "--debug",
+                "--no-default-features",
+                "--features",
+                "search",
+                "--root",
+            ])
             .arg(folder)
             .arg("--target-dir")
             .arg(&room)

@@ -129,7 +129,10 @@ mod tests {
                      <a href='docs/a.html#none'>5</a><script src='gone.js?v=1'></script><!-- <a href=no> -->";
         let said = faults(&[
             ("index.html", index),
-            ("docs/a.html", "<a name='s'></a><a href='../index.html'>up</a><a href='../../index.html'>out</a>"),
+            (
+                "docs/a.html",
+                "<a name='s'></a><a href='../index.html'>up</a><a href='../../index.html'>out</a>",
+            ),
             ("docs/x.png", ""),
         ]);
         assert_eq!(

@@ -11,7 +11,8 @@ use anyhow::{Context as _, Result, bail};
 use crate::markdown::{beside, inner_links, links};
 
 const SUMMARY: &str = "docs/SUMMARY.md";
-const CONFIGURATION: &str = "docs/book.toml";
+/// What the book itself is made by.
+const BESIDE: [&str; 2] = ["docs/book.toml", "docs/site.css"];
 
 /// What the pages need beside themselves.
 #[derive(Debug, Default)]
@@ -43,7 +44,10 @@ pub(super) fn lay_out(root: &Path, book: &Path) -> Result<()> {
         write(&source.join(folder).join("index.md"), &listing(root, folder)?)?;
     }
     write(&source.join("SUMMARY.md"), &contents(&summary, &linked.folders))?;
-    write(&book.join("book.toml"), &read(root, Path::new(CONFIGURATION))?)
+    for file in BESIDE.map(Path::new) {
+        write(&book.join(file.file_name().unwrap_or_default()), &read(root, file)?)?;
+    }
+    Ok(())
 }
 
 /// The first page of a folder is its README in the repository, and its index on the site.
@@ -151,7 +155,7 @@ mod tests {
     /// The laid out source, or what was said instead.
     fn laid_out(files: &[(&str, &str)]) -> Result<tempfile::TempDir> {
         let folder = tempfile::tempdir()?;
-        for (path, text) in [(CONFIGURATION, "[book]\n")].iter().chain(files) {
+        for (path, text) in BESIDE.map(|path| (path, "")).iter().chain(files) {
             write(&folder.path().join("root").join(path), text)?;
         }
         lay_out(&folder.path().join("root"), &folder.path().join("book"))?;

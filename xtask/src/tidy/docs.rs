@@ -20,7 +20,8 @@ fn page_faults(tree: &Tree, page: &File) -> Vec<Fault> {
     for (at, link, target, anchor) in inner_links(&page.path, &page.text) {
         if !tree.has(&target) {
             faults.push(Fault::new(&page.path, at, format!("link to `{link}` leads nowhere")));
-        } else if !anchor.is_empty() && !tree.get(&target).is_some_and(|file| has_heading(&file.text, anchor)) {
+        } else if !anchor.is_empty() && !tree.get(&target).is_some_and(|file| has_heading(&file.text, anchor))
+        {
             faults.push(Fault::new(&page.path, at, format!("`{link}` names no heading")));
         }
     }

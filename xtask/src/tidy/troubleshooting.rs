@@ -57,7 +57,8 @@ fn code_spans(line: &str) -> Vec<&str> {
 fn is_product(file: &File) -> bool {
     let path = file.path.to_string_lossy();
     let tests = path.ends_with("tests.rs") || path.contains("/tests/");
-    path.starts_with("supervisor/presets/") || (path.starts_with("supervisor/src/") && file.is_rust() && !tests)
+    path.starts_with("supervisor/presets/")
+        || (path.starts_with("supervisor/src/") && file.is_rust() && !tests)
 }
 
 /// A file's text with its literals as they are printed: lines that go on joined, quotes bare, `…` for what is put in.
@@ -72,7 +73,8 @@ fn said(file: &File) -> String {
     while let Some((before, after)) = rest.split_once('{') {
         text.push_str(before);
         let inside = after.split('}').next().unwrap_or_default();
-        let placeholder = inside.len() < after.len() && !inside.contains(|c: char| c.is_whitespace() || c == '{');
+        let placeholder =
+            inside.len() < after.len() && !inside.contains(|c: char| c.is_whitespace() || c == '{');
         if placeholder {
             text.push('…');
             rest = &after[inside.len() + 1..];
@@ -110,7 +112,8 @@ mod tests {
 
     #[test]
     fn a_message_that_the_source_has_is_no_fault() {
-        let page = "# T\n### `cannot read … of …: \"…\" is no such thing`\ntext\n### `this reads a credential`\n";
+        let page =
+            "# T\n### `cannot read … of …: \"…\" is no such thing`\ntext\n### `this reads a credential`\n";
         assert!(faults(page).is_empty(), "{:?}", faults(page));
     }
 

@@ -32,6 +32,7 @@ pub struct RawManifest {
     pub runtime: Option<Spanned<String>>,
     /// The event; without it every session event, of which none can be refused.
     pub binding: Option<Binding>,
+    /// Whether a runtime waits for it.
     #[serde(default)]
     pub execution_mode: ExecutionMode,
     /// What the hook's answer may do; each binding honours its own.
@@ -94,6 +95,7 @@ pub struct RawManifest {
 pub struct RawHttp {
     /// `https`, or plain `http` on this machine.
     pub url: String,
+    /// Sent as they are written.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
 }
