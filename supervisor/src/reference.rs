@@ -1,5 +1,6 @@
 //! The reference in `docs/reference`: the command line as clap knows it, the formats as schemars does. A test writes it
 //! and compares; nothing of this is in the product.
+#![forbid(unsafe_code)]
 
 mod page;
 

@@ -9,7 +9,7 @@ use crate::markdown::prose;
 
 const PAGE: &str = "docs/troubleshooting.md";
 /// Letters that a quotation has at least; of one with fewer it proves little that they are somewhere.
-const TELLING: usize = 12;
+const TELLING: usize = 9;
 
 /// Every heading of the third level is one message or several, each in a code span, with `…` for what is put in.
 pub(super) fn messages_are_in_the_source(tree: &Tree) -> Vec<Fault> {
