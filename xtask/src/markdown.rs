@@ -40,9 +40,8 @@ pub(crate) fn beside(page: &Path, link: &str) -> PathBuf {
     for part in Path::new(link).components() {
         match part {
             Component::ParentDir if !path.pop() => return PathBuf::from(".."),
-            Component::ParentDir => {}
             Component::Normal(name) => path.push(name),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+            Component::ParentDir | Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
         }
     }
     path
