@@ -153,7 +153,9 @@ fn files() -> BTreeMap<String, String> {
 fn command_line() -> String {
     let options = clap_markdown::MarkdownOptions::new().title("Command line".to_owned()).show_footer(false);
     let text = clap_markdown::help_markdown_command_custom(&Cli::command(), &options);
-    let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    // Its headings within a command would stand in the table of contents, once for each command.
+    let mut lines: Vec<&str> =
+        text.lines().map(|line| line.trim_start_matches("###### ").trim_end()).collect();
     lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
     lines.join("\n").trim_end().to_owned() + "\n"
 }
