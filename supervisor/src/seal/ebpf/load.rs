@@ -36,6 +36,10 @@ const RAW_TRACEPOINT: u32 = 17;
 const LSM: u32 = 29;
 const LSM_MAC: u32 = 27;
 
+/// Bytes, a power of two, for records that the reader has not come to. Each takes 64: those of 32,768 processes, which is
+/// how many a kernel lets live unless it is told otherwise, may end together and none of it is lost.
+const ROOM_FOR_RECORDS: u32 = 32_768 * 64;
+
 /// Fields the product can do without: other names of one field, and what only makes an outcome richer.
 const OPTIONAL: [&str; 12] = [
     "linux_binprm.is_check",
@@ -173,7 +177,11 @@ fn create_maps(object: &mut Object, room: Option<u32>) -> Result<HashMap<String,
             kind: map.map_type(),
             key_size: map.key_size(),
             value_size: map.value_size(),
-            max_entries: room.filter(|_| name == "MEMBERS").unwrap_or(map.max_entries()),
+            max_entries: match name.as_str() {
+                "MEMBERS" => room.unwrap_or(map.max_entries()),
+                "RECORDS" => ROOM_FOR_RECORDS,
+                _ => map.max_entries(),
+            },
             flags: map.map_flags(),
         };
         let made = Map::create(name, shape).map_err(|error| {
