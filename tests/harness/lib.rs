@@ -6,6 +6,7 @@
 
 mod browser;
 mod builder;
+mod calls;
 mod case;
 mod component;
 mod container;
@@ -23,6 +24,7 @@ mod watched;
 
 pub use browser::Browser;
 pub use builder::{Builder, Missing, shared_state};
+pub use calls::{Calls, per_notification};
 pub use case::Gate;
 pub use component::Component;
 pub use container::{Pod, Service, Session};

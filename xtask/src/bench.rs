@@ -5,6 +5,7 @@
 
 mod calls;
 mod columns;
+mod costs;
 mod report;
 mod workloads;
 
@@ -54,7 +55,7 @@ enum Part {
     Runners,
     /// 1 to 64 threads that start programs.
     AtOnce,
-    /// System calls that an exec costs the supervisor.
+    /// System calls, context switches and allocations that an exec costs the supervisor.
     Calls,
 }
 

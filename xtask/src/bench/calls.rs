@@ -1,19 +1,20 @@
 //! The system calls that an exec costs the thread that answers it, as strace(1) sees them. Counts, unlike times, do not
 //! depend on the machine's load.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use shellgate_tests::program;
+use shellgate_tests::{per_notification, program};
 
 use super::Bench;
+use super::costs::{self, Costs};
 
-/// From one notification to the next.
-#[derive(Debug, PartialEq, Eq)]
+/// From one notification to the next, as it is most often; and what else it costs.
+#[derive(Debug)]
 pub(super) struct Calls {
     pub(super) names: Vec<String>,
+    pub(super) costs: Costs,
 }
 
 /// `None` where there is no strace.
@@ -36,29 +37,9 @@ pub(super) fn per_exec(bench: &Bench) -> Result<Option<Calls>> {
     };
     ensure!(output.status.success(), "strace: {}", String::from_utf8_lossy(&output.stderr));
     let text = fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
-    let calls = between_notifications(&String::from_utf8_lossy(&text));
-    Ok(Some(Calls { names: calls.context("strace saw no notification")? }))
-}
-
-/// The calls of the thread that received most, between two of its notifications in the middle.
-fn between_notifications(log: &str) -> Option<Vec<String>> {
-    let mut threads: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for line in log.lines() {
-        if let Some((thread, call)) = line.split_once(char::is_whitespace) {
-            threads.entry(thread).or_default().push(call.trim_start());
-        }
-    }
-    let received = |calls: &Vec<&str>| -> Vec<usize> {
-        let at = calls.iter().enumerate().filter(|(_, call)| call.contains("SECCOMP_IOCTL_NOTIF_RECV"));
-        at.map(|(at, _)| at).collect()
-    };
-    let (_, calls) = threads.iter().max_by_key(|(_, calls)| received(calls).len())?;
-    let received = received(calls);
-    let middle = received.len() / 2;
-    let between = calls.get(*received.get(middle)?..*received.get(middle + 1)?)?;
-    // The second half of a call that another thread came into is told as `<... resumed>`.
-    let names = between.iter().filter_map(|call| call.split_once('(').filter(|_| !call.starts_with('<')));
-    Some(names.map(|(name, _)| name.to_owned()).collect())
+    let names =
+        per_notification(&String::from_utf8_lossy(&text)).context("strace saw no two notifications")?;
+    Ok(Some(Calls { names, costs: costs::per_exec(bench)? }))
 }
 
 #[cfg(test)]
@@ -66,12 +47,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_counted_from_one_notification_to_the_next() {
+    fn calls_are_those_that_most_notifications_took() {
         let log = "7 ioctl(3, SECCOMP_IOCTL_NOTIF_RECV, {id=1}) = 0\n9 getpid() = 9\n7 read(4, <unfinished ...>\n\
                    9 getpid() = 9\n7 <... read resumed>\"x\", 1) = 1\n7 close(4) = 0\n\
                    7 ioctl(3, SECCOMP_IOCTL_NOTIF_RECV, {id=2}) = 0\n7 poll([], 0, 1) = 0\n\
-                   7 ioctl(3, SECCOMP_IOCTL_NOTIF_RECV, {id=3}) = 0\n";
-        assert_eq!(between_notifications(log), Some(vec!["ioctl".to_owned(), "poll".to_owned()]));
-        assert_eq!(between_notifications("9 getpid() = 9\n"), None);
+                   7 ioctl(3, SECCOMP_IOCTL_NOTIF_RECV, {id=3}) = 0\n7 poll([], 0, 1) = 0\n\
+                   7 ioctl(3, SECCOMP_IOCTL_NOTIF_RECV, {id=4}) = 0\n";
+        assert_eq!(per_notification(log), Some(vec!["ioctl".to_owned(), "poll".to_owned()]));
+        assert_eq!(per_notification("9 getpid() = 9\n"), None);
     }
 }

@@ -64,13 +64,18 @@ pub(super) fn text(tables: &[Table], calls: Option<&Calls>) -> String {
         }
         text.push('\n');
     }
-    if let Some(Calls { names }) = calls {
+    if let Some(Calls { names, costs }) = calls {
         let _ = writeln!(
             text,
-            "### System calls\n\nOf the thread that answers, for one exec of a static program by an absolute path under \
-             the eBPF seal: **{}** ({}).",
+            "### Counts\n\nFor one exec of a static program by an absolute path under the eBPF seal, of the thread that \
+             answers: **{}** system calls ({}). Of the whole supervisor: **{:.2}** context switches because it had to \
+             wait and {:.2} because it was another's turn, **{:.1}** allocations of {:.0} bytes together.",
             names.len(),
-            names.join(", ")
+            names.join(", "),
+            costs.voluntary,
+            costs.involuntary,
+            costs.allocations,
+            costs.bytes,
         );
     }
     text
@@ -103,8 +108,21 @@ pub(super) fn json(tables: &[Table], calls: Option<&Calls>) -> Result<String> {
             )
         })
         .collect();
-    let whole =
-        json!({"machine": machine(), "tables": tables, "system_calls": calls.map(|calls| &calls.names)});
+    let per_exec = calls.map(|Calls { costs, .. }| {
+        json!({
+            "voluntary_context_switches": costs.voluntary,
+            "involuntary_context_switches": costs.involuntary,
+            "allocations": costs.allocations,
+            "allocated_bytes": costs.bytes,
+        })
+    });
+    let system_calls = calls.map(|calls| &calls.names);
+    let whole = json!({
+        "machine": machine(),
+        "tables": tables,
+        "system_calls": system_calls,
+        "per_exec": per_exec,
+    });
     Ok(serde_json::to_string_pretty(&whole)? + "\n")
 }
 
