@@ -3,12 +3,14 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod counts;
 mod ebpf;
 mod fuzz;
 mod lint;
 mod markdown;
 mod process;
 mod race;
+mod scale;
 mod setup;
 mod site;
 mod test;
@@ -27,6 +29,8 @@ use clap::Parser;
 enum Verb {
     /// Measure what an exec costs, next to the bare command and to peers.
     Bench(bench::BenchArgs),
+    /// Count what the pure parts of an exec cost, and compare with the numbers that are committed.
+    Counts(counts::CountsArgs),
     /// Build the eBPF object that is committed, or check that it is what the sources give.
     Ebpf(ebpf::EbpfArgs),
     /// Feed the parsers what an attacker could, for two minutes in all.
@@ -37,6 +41,8 @@ enum Verb {
     Tidy,
     /// Race the seal, and do honest work beside it; prints a table.
     Race(race::RaceArgs),
+    /// Start so many programs that what grows with each would be seen.
+    Scale(scale::ScaleArgs),
     /// Install what the tests need, where it is missing and we are allowed to.
     Setup,
     /// Build the documentation as a site and follow each of its links; into the target folder's `site`.
@@ -50,11 +56,13 @@ enum Verb {
 fn main() -> Result<ExitCode> {
     match Verb::parse() {
         Verb::Bench(args) => bench::run(&root(), &args),
+        Verb::Counts(args) => counts::run(&root(), &args),
         Verb::Ebpf(args) => ebpf::run(&root(), &args),
         Verb::Fuzz(args) => fuzz::run(&root(), &args),
         Verb::Lint => lint::run(&root()),
         Verb::Tidy => tidy::run(&root()),
         Verb::Race(args) => race::run(&root(), &args),
+        Verb::Scale(args) => scale::run(&root(), &args),
         Verb::Setup => setup::run(),
         Verb::Site => site::run(&root()),
         Verb::Test(args) => test::run(&root(), &args),

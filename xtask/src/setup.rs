@@ -29,6 +29,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("npm", "npm"),
     ("strace", "strace"),
     ("gdb", "gdb"),
+    ("valgrind", "valgrind"),
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
     ("xz", "xz-utils"),

@@ -76,7 +76,7 @@ fn cargo(root: &Path) -> Command {
 }
 
 /// Executables of one kind that a cargo command builds, as its JSON messages name them.
-fn built(root: &Path, command: &[&str], kind: &str) -> Result<Vec<PathBuf>> {
+pub(crate) fn built(root: &Path, command: &[&str], kind: &str) -> Result<Vec<PathBuf>> {
     let messages = stdout(cargo(root).args(command).args(["--quiet", "--message-format=json"]))?;
     let found = executables(&messages, kind);
     anyhow::ensure!(!found.is_empty(), "cargo {} built no {kind} executable", command.join(" "));
