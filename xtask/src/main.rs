@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod dist;
 mod ebpf;
 mod fuzz;
 mod lint;
+mod places;
 mod process;
 mod race;
 mod setup;
@@ -25,6 +27,8 @@ use clap::Parser;
 enum Verb {
     /// Measure what an exec costs, next to the bare command and to peers.
     Bench(bench::BenchArgs),
+    /// Make what a release ships, install it in a fresh root and use it there.
+    Dist(dist::DistArgs),
     /// Build the eBPF object that is committed, or check that it is what the sources give.
     Ebpf(ebpf::EbpfArgs),
     /// Feed the parsers what an attacker could, for two minutes in all.
@@ -46,6 +50,7 @@ enum Verb {
 fn main() -> Result<ExitCode> {
     match Verb::parse() {
         Verb::Bench(args) => bench::run(&root(), &args),
+        Verb::Dist(args) => dist::run(&root(), &args),
         Verb::Ebpf(args) => ebpf::run(&root(), &args),
         Verb::Fuzz(args) => fuzz::run(&root(), &args),
         Verb::Lint => lint::run(&root()),
