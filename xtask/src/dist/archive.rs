@@ -32,7 +32,7 @@ pub(super) fn pack(release: &Release, layout: &Layout, out: &Path) -> Result<()>
     let top = room.join(&name);
     copy(&layout.folder, "shellgate", &top.join("bin"))?;
     symlink("shellgate", top.join("bin/shellgate-sh"))?;
-    copy(&layout.folder.join("man"), ".1", &top.join("share/man/man1"))?;
+    copy(&layout.folder.join("man"), ".1.gz", &top.join("share/man/man1"))?;
     for (file, folder) in [
         ("shellgate", "share/bash-completion/completions"),
         ("_shellgate", "share/zsh/site-functions"),

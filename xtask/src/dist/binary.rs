@@ -38,8 +38,11 @@ pub(super) fn of_the_release(release: &Release, place: &Path) -> Result<PathBuf>
     Ok(binary)
 }
 
-/// Of the profile `dev`, as the tests run it: needs the libraries of this machine.
+/// As the tests run it, `$SHELLGATE_BIN` or that of the profile `dev`: it may need the libraries of this machine.
 pub(super) fn of_the_tests(release: &Release) -> Result<PathBuf> {
+    if let Some(given) = std::env::var_os("SHELLGATE_BIN") {
+        return Ok(given.into());
+    }
     must(release.command("cargo").args(["build", "--package", "shellgate", "--bin", "shellgate"]))?;
     Ok(target(&release.root).join("debug/shellgate"))
 }

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,9 +14,9 @@ use super::Release;
 use super::root::{Done, Root, done};
 use crate::process::must;
 
-/// An agent's image, as docs/install.md has it.
-const AGENT: &str = "FROM localhost/shellgate\nCOPY policy.yaml /etc/shellgate/config.yaml\n\
-                     ENTRYPOINT [\"shellgate\", \"run\", \"--\"]\n";
+/// An agent's image, as docs/install.md has it; its command is what `podman run` says.
+const AGENT: &str = "FROM localhost/shellgate\nRUN useradd --create-home agent\nCOPY policy.yaml \
+                     /etc/shellgate/config.yaml\nUSER agent\nENTRYPOINT [\"shellgate\", \"run\", \"--\"]\n";
 
 /// The files of a root without the package, and podman's storage.
 #[derive(Debug)]
@@ -86,6 +87,8 @@ pub(super) fn tried(release: &Release, out: &Path, base: &Base) -> Result<()> {
 
     let shared = base.room.path().join("shared");
     fs::create_dir(&shared)?;
+    // Whoever the agent is in the container.
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777))?;
     let volume = format!("--volume={}:/shared", shared.display());
     // Without the right to raise limits podman cannot set those it would choose.
     let run = [

@@ -52,8 +52,8 @@ fn archive(release: &Release, out: &Path) -> Result<()> {
     let archive = out.join(format!("{}.tar.gz", release.name()));
     must(Command::new("tar").args(["--strip-components=1", "-xf"]).arg(archive).arg("-C").arg(root.path()))?;
     for path in [
-        "share/man/man1/shellgate-run.1",
-        "share/man/man1/shellgate-sh.1",
+        "share/man/man1/shellgate-run.1.gz",
+        "share/man/man1/shellgate-sh.1.gz",
         "share/bash-completion/completions/shellgate",
         "share/zsh/site-functions/_shellgate",
         "share/fish/vendor_completions.d/shellgate.fish",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::{Release, fresh};
+use super::{Release, files, fresh};
 use crate::process::{must, stdout};
 
 /// In folder `release` of a target folder: `shellgate`, `man/`, `completions/`, `copyright`, `changelog.Debian.gz`.
@@ -29,7 +29,9 @@ pub(super) fn lay_out(release: &Release, binary: &Path, target: &Path) -> Result
     let ours = folder.join("shellgate");
     must(release.command("strip").args(["--strip-all", "-o"]).arg(&ours).arg(binary))?;
     let program = ours.to_str().context("the target folder's path is not text")?;
-    must(release.command(program).args(["man", "--out"]).arg(folder.join("man")))?;
+    let man = folder.join("man");
+    must(release.command(program).args(["man", "--out"]).arg(&man))?;
+    must(release.command("gzip").arg("-9n").args(files(&man)?).current_dir(&man))?;
     for (shell, file) in COMPLETIONS {
         let script = stdout(release.command(program).args(["completions", shell]))?;
         write(&folder.join("completions").join(file), &script)?;
@@ -39,7 +41,7 @@ pub(super) fn lay_out(release: &Release, binary: &Path, target: &Path) -> Result
     let date = stdout(release.command("date").args(["--utc", "-R", "-d", &format!("@{}", release.epoch)]))?;
     let maintainer = maintainer(&fs::read_to_string(release.root.join("supervisor/Cargo.toml"))?)?;
     write(&changelog, &log(release.version, &maintainer, date.trim()))?;
-    must(release.command("gzip").args(["-9n"]).arg(&changelog))?;
+    must(release.command("gzip").arg("-9n").arg(&changelog))?;
     Ok(Layout { target: target.to_path_buf(), folder })
 }
 
