@@ -8,6 +8,7 @@ mod debian;
 mod image;
 mod installed;
 mod layout;
+mod licences;
 mod materials;
 mod root;
 mod tools;
@@ -96,11 +97,12 @@ fn committed(release: &Release) -> Result<()> {
 }
 
 fn make(release: &Release, binary: &Path, out: &Path) -> Result<()> {
-    let layout = layout::lay_out(release, binary, &out.with_extension("layout"))?;
     fresh(out)?;
+    let bill = materials::list(release, out)?;
+    let layout = layout::lay_out(release, binary, &out.with_extension("layout"))?;
+    fs::write(layout.folder.join("THIRD-PARTY"), licences::collect(release, &bill)?)?;
     archive::pack(release, &layout, out)?;
     debian::pack(release, &layout, out)?;
-    materials::list(release, out)?;
     let names = files(out)?;
     let sums = stdout(release.command("sha256sum").args(&names).current_dir(out))?;
     fs::write(out.join("SHA256SUMS"), sums).context("cannot write SHA256SUMS")

@@ -41,6 +41,7 @@ pub(super) fn pack(release: &Release, layout: &Layout, out: &Path) -> Result<()>
         fs::create_dir_all(top.join(folder))?;
         fs::copy(layout.folder.join("completions").join(file), top.join(folder).join(file))?;
     }
+    copy(&layout.folder, "THIRD-PARTY", &top.join("share/doc/shellgate"))?;
     for (from, ending, to) in OURS {
         copy(&release.root.join(from), ending, &top.join(to))?;
     }

@@ -63,6 +63,7 @@ fn archive(release: &Release, out: &Path) -> Result<()> {
         "share/doc/shellgate/README.md",
         "share/doc/shellgate/LICENSE-MIT",
         "share/doc/shellgate/LICENSE-APACHE",
+        "share/doc/shellgate/THIRD-PARTY",
     ] {
         ensure!(root.at(path).is_file(), "the archive lacks {path}");
     }

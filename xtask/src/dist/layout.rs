@@ -56,8 +56,7 @@ fn copyright(mit: &str) -> String {
         mit.map(|line| if line.is_empty() { " .\n".into() } else { format!(" {line}\n") }).collect();
     format!(
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: shellgate\n\
-         Comment: The program is linked with crates under licences of their own; the bill of materials of the\n \
-         release (*.cdx.json) names each with its licence.\n\n\
+         Comment: What the program is linked with has licences of its own, in THIRD-PARTY beside this file.\n\n\
          Files: *\nCopyright: the shellgate authors\nLicense: MIT or Apache-2.0\n\n\
          License: MIT\n{mit}\n\
          License: Apache-2.0\n On Debian systems the full text is in /usr/share/common-licenses/Apache-2.0.\n"

@@ -10,7 +10,7 @@ use super::{Release, fresh};
 use crate::places::host;
 use crate::process::must;
 
-pub(super) fn list(release: &Release, out: &Path) -> Result<()> {
+pub(super) fn list(release: &Release, out: &Path) -> Result<Value> {
     let name = format!("{}.cdx.json", release.name());
     // The tool writes beside each manifest, so it gets manifests of its own: those of the commit.
     let room = out.with_extension("sources");
@@ -24,9 +24,11 @@ pub(super) fn list(release: &Release, out: &Path) -> Result<()> {
     let made = room.join("supervisor/shellgate.cdx.json");
     let text = fs::read_to_string(&made).with_context(|| format!("cannot read {}", made.display()))?;
     let text = without_path(&text, &room);
-    complete(&serde_json::from_str(&text)?, release.version)?;
+    let bill = serde_json::from_str(&text).context("the bill of materials is not JSON")?;
+    complete(&bill, release.version)?;
     fs::write(out.join(name), text).context("cannot write the bill of materials")?;
-    fs::remove_dir_all(&room).with_context(|| format!("cannot remove {}", room.display()))
+    fs::remove_dir_all(&room).with_context(|| format!("cannot remove {}", room.display()))?;
+    Ok(bill)
 }
 
 /// Where the sources lay says nothing about them.

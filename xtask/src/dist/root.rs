@@ -13,8 +13,8 @@ use crate::vm::apt;
 
 /// The oldest release that the package is for.
 const SUITE: &str = "bookworm";
-/// To read the pages, and to check the units.
-const WITH: &str = "man-db,systemd";
+/// To read the pages, to make an account, and to check the units.
+const WITH: &str = "man-db,passwd,systemd";
 
 #[derive(Debug)]
 pub(super) struct Root {
