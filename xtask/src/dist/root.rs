@@ -88,7 +88,7 @@ impl Root {
 
     /// Every path, apart from what dpkg and the programs that were used keep about themselves.
     pub(super) fn paths(&self) -> Result<Vec<String>> {
-        const OTHERS: [&str; 4] = ["/var/lib/dpkg", "/var/cache", "/var/log", "/tmp"];
+        const OTHERS: [&str; 5] = ["/var/lib/dpkg", "/var/cache", "/var/log", "/run", "/tmp"];
         let listed = self.fine(&["find", "/", "-xdev"])?;
         let other = |path: &str| OTHERS.iter().any(|folder| path.starts_with(folder));
         let mut paths: Vec<String> = listed.lines().filter(|path| !other(path)).map(str::to_owned).collect();
