@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::layout::COMPLETIONS;
-use super::root::{Done, Root};
+use super::root::{Done, OLDEST, Root, of_this_machine};
 use super::{Release, binary, files, image, only};
 use crate::process::must;
 use crate::setup::{has, is_root};
@@ -26,8 +26,8 @@ pub(super) fn tried(release: &Release, out: &Path) -> Result<()> {
         eprintln!("dist: nothing was installed and tried: {why}");
         return Ok(());
     }
-    archive(release, out)?;
-    let root = Root::new()?;
+    let is_static = archive(release, out)?;
+    let root = Root::new(&if is_static { OLDEST.to_owned() } else { of_this_machine() })?;
     let base = image::base(&root)?;
     package(&root, &only(out, ".deb")?)?;
     image::tried(release, out, &base)
@@ -43,8 +43,8 @@ fn lacking() -> Option<String> {
         .map(|tool| format!("{tool} is not installed"))
 }
 
-/// The archive: unpacked it has what it should, and its checksum is the one that is told.
-fn archive(release: &Release, out: &Path) -> Result<()> {
+/// The archive: unpacked it has what it should, and its checksum is the one that is told. Whether its binary is static.
+fn archive(release: &Release, out: &Path) -> Result<bool> {
     must(Command::new("sha256sum").args(["--check", "--quiet", "--strict", "SHA256SUMS"]).current_dir(out))?;
     let listed = fs::read_to_string(out.join("SHA256SUMS"))?.lines().count();
     ensure!(listed + 1 == files(out)?.len(), "SHA256SUMS leaves a file out");
@@ -71,7 +71,7 @@ fn archive(release: &Release, out: &Path) -> Result<()> {
     ensure!(link == Path::new("shellgate"), "shellgate-sh leads to {}", link.display());
     if !binary::is_static(&fs::read(root.at("bin/shellgate"))?) {
         eprintln!("dist: this binary needs its machine's libraries, so it was not tried in an empty root");
-        return Ok(());
+        return Ok(false);
     }
     // Nothing else is there: no library, no shell, no list of users. It is its own command.
     fs::write(
@@ -85,7 +85,7 @@ fn archive(release: &Release, out: &Path) -> Result<()> {
     let refused = root.run(&[&run[..], &["completions", "bash"]].concat())?;
     ensure!(refused.code == Some(126) && refused.stdout.is_empty(), "it was not refused: {refused:?}");
     println!("the archive's binary judges in an empty root");
-    Ok(())
+    Ok(true)
 }
 
 fn package(root: &Root, package: &Path) -> Result<()> {

@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use crate::process::must;
 use crate::vm::apt;
 
-/// The oldest release that the package is for.
-const SUITE: &str = "bookworm";
+/// The oldest release that a static binary is tried on.
+pub(super) const OLDEST: &str = "bookworm";
 /// To read the pages, to make an account, and to check the units.
 const WITH: &str = "man-db,passwd,systemd";
 
@@ -30,12 +30,12 @@ pub(super) struct Done {
 }
 
 impl Root {
-    pub(super) fn new() -> Result<Self> {
+    pub(super) fn new(suite: &str) -> Result<Self> {
         let root = Self { room: tempfile::tempdir().context("cannot make a temporary folder")? };
-        let source = apt::mirrors().source(SUITE);
+        let source = apt::mirrors().source(suite);
         must(
             Command::new("mmdebstrap")
-                .args(["--quiet", "--mode=root", "--variant=essential", "--include", WITH, SUITE])
+                .args(["--quiet", "--mode=root", "--variant=essential", "--include", WITH, suite])
                 .arg(root.path())
                 .arg(source),
         )?;
@@ -97,6 +97,16 @@ impl Root {
     }
 }
 
+/// The release whose libraries a binary of this machine runs with: its own where that is Debian, else the newest.
+pub(super) fn of_this_machine() -> String {
+    suite(&fs::read_to_string("/etc/os-release").unwrap_or_default()).to_owned()
+}
+
+fn suite(told: &str) -> &str {
+    let value = |key: &str| told.lines().find_map(|line| line.strip_prefix(key)).map(|v| v.trim_matches('"'));
+    value("VERSION_CODENAME=").filter(|_| value("ID=") == Some("debian")).unwrap_or("sid")
+}
+
 impl Done {
     pub(super) fn fine(self, words: &[&str]) -> Result<String> {
         match self.code {
@@ -111,4 +121,17 @@ pub(super) fn done(command: &mut Command) -> Result<Done> {
         command.output().with_context(|| format!("cannot start {command:?}"))?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Ok(Done { code: status.code(), stdout: text(stdout), stderr: text(stderr) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_distribution_gets_the_newest_libraries() {
+        assert_eq!(suite("VERSION_CODENAME=trixie\nID=debian\n"), "trixie");
+        assert_eq!(suite("ID=\"debian\"\nVERSION_CODENAME=\"forky\"\n"), "forky");
+        assert_eq!(suite("ID=ubuntu\nVERSION_CODENAME=noble\nID_LIKE=debian\n"), "sid");
+        assert_eq!(suite(""), "sid");
+    }
 }
