@@ -3,12 +3,8 @@
 //! A place that has a file which cannot be read is an error, not a reason to look on: otherwise a
 //! permission bit would quietly exchange one policy for another.
 
-#[cfg(any(target_feature = "crt-static", test))]
-use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-#[cfg(any(target_feature = "crt-static", test))]
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +54,8 @@ impl Surroundings {
     }
 
     pub(super) fn of_this_account() -> io::Result<Self> {
-        Ok(Self { account: account_home(nix::unistd::geteuid())?, ..Self::of_this_process() })
+        let user = nix::unistd::User::from_uid(nix::unistd::geteuid())?;
+        Ok(Self { account: user.map(|user| user.dir), ..Self::of_this_process() })
     }
 
     /// The places without an explicit name, first match wins. A relative XDG_CONFIG_HOME is ignored, as its
@@ -74,30 +71,6 @@ impl Surroundings {
         places.push(self.etc.join("shellgate/config.yaml"));
         places
     }
-}
-
-/// From the system's list of users, by whatever services it is kept.
-#[cfg(not(target_feature = "crt-static"))]
-fn account_home(uid: nix::unistd::Uid) -> io::Result<Option<PathBuf>> {
-    Ok(nix::unistd::User::from_uid(uid)?.map(|user| user.dir))
-}
-
-/// A static program would have to load the services' libraries, of another C library's version and from where
-/// `LD_LIBRARY_PATH` says: it reads the one list that is a file.
-#[cfg(target_feature = "crt-static")]
-fn account_home(uid: nix::unistd::Uid) -> io::Result<Option<PathBuf>> {
-    Ok(listed_home(&std::fs::read("/etc/passwd")?, uid.as_raw()))
-}
-
-/// The home of the first account with this number, passwd(5).
-#[cfg(any(target_feature = "crt-static", test))]
-fn listed_home(list: &[u8], uid: u32) -> Option<PathBuf> {
-    list.split(|byte| *byte == b'\n').find_map(|line| {
-        let fields: Vec<&[u8]> = line.split(|byte| *byte == b':').collect();
-        let [_, _, number, _, _, home, _] = fields[..] else { return None };
-        let number: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
-        (number == uid).then(|| PathBuf::from(OsStr::from_bytes(home)))
-    })
 }
 
 /// A configuration file and its text.
@@ -203,23 +176,6 @@ mod tests {
             account: Some(at("home")),
         };
         for_shell(&around).map(|found| found.text).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn the_home_is_that_of_the_first_account_with_the_number() {
-        let list = b"root:x:0:0:root:/root:/bin/sh\n# note\n+::::::\nshort:x:7:7\nme:x:7:7:a\xff,b:/home/m\xe9:/bin/sh\n\
-                     again:x:7:7::/home/again:\nlast:x:8:8::/last:/bin/sh";
-        assert_eq!(listed_home(list, 0), Some("/root".into()));
-        assert_eq!(listed_home(list, 7), Some(PathBuf::from(OsStr::from_bytes(b"/home/m\xe9"))));
-        assert_eq!(listed_home(list, 8), Some("/last".into()));
-        assert_eq!(listed_home(list, 9), None);
-        assert_eq!(listed_home(b"", 0), None);
-        // What the system says of us, where it is in that file.
-        if let Some(listed) =
-            listed_home(&std::fs::read("/etc/passwd").unwrap(), nix::unistd::geteuid().as_raw())
-        {
-            assert_eq!(account_home(nix::unistd::geteuid()).unwrap(), Some(listed));
-        }
     }
 
     #[test]

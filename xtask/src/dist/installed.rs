@@ -29,7 +29,7 @@ pub(super) fn tried(release: &Release, out: &Path) -> Result<()> {
     let is_static = archive(release, out)?;
     let root = Root::new(&if is_static { OLDEST.to_owned() } else { of_this_machine() })?;
     let base = image::base(&root)?;
-    package(&root, &only(out, ".deb")?)?;
+    package(&root, &only(out, ".deb")?, is_static)?;
     image::tried(release, out, &base)
 }
 
@@ -88,13 +88,16 @@ fn archive(release: &Release, out: &Path) -> Result<bool> {
     Ok(true)
 }
 
-fn package(root: &Root, package: &Path) -> Result<()> {
+fn package(root: &Root, package: &Path, is_static: bool) -> Result<()> {
     let before = root.paths()?;
     root.copy(package, "/tmp/shellgate.deb")?;
     root.fine(&["dpkg", "--install", "/tmp/shellgate.deb"])?;
     lies_there(root)?;
     judges(root)?;
     shell_judges(root)?;
+    if is_static {
+        loads_nothing(root)?;
+    }
     root.fine(&[
         "systemd-analyze",
         "verify",
@@ -166,6 +169,60 @@ fn shell_judges(root: &Root) -> Result<()> {
     let done = root.run(&words)?;
     refused(root, &done, "/tmp/TOUCHED")?;
     ensure!(root.at("/tmp/shell").is_dir(), "what the policy lets through did not run: {done:?}");
+    Ok(())
+}
+
+/// Neither its environment nor the system's list of name services makes the static binary load a library.
+fn loads_nothing(root: &Root) -> Result<()> {
+    let source = root.at("/tmp/loaded.c");
+    fs::write(
+        &source,
+        "#include <fcntl.h>\n__attribute__((constructor)) static void f(void) { creat(\"/tmp/LOADED\", 0644); }\n",
+    )?;
+    // The service `loaded` of nsswitch.conf is a library of this name.
+    must(
+        Command::new("cc")
+            .args(["-shared", "-fPIC", "-o"])
+            .arg(root.at("/tmp/libnss_loaded.so.2"))
+            .arg(&source),
+    )?;
+    let services =
+        fs::read_to_string(root.at("/etc/nsswitch.conf")).context("the root has no nsswitch.conf")?;
+    fs::write(
+        root.at("/etc/nsswitch.conf"),
+        "passwd: files loaded\ngroup: files loaded\nhosts: files loaded dns\n",
+    )?;
+    let with = ["env", "LD_LIBRARY_PATH=/tmp", "HOME=/tmp/home"];
+    let user = ["setpriv", "--reuid=61999", "--regid=61999", "--clear-groups"];
+    // The library works: a program that is not static loads it.
+    root.run(&[&with[..], &["getent", "passwd", "61999"]].concat())?;
+    let loaded = root.at("/tmp/LOADED");
+    ensure!(loaded.exists(), "the library is not loaded by getent, so it proves nothing");
+    fs::remove_file(&loaded)?;
+    // No account has this number, so every service is asked. There is a policy at the first place; one is looked for at the second.
+    fs::rename(root.at("/etc/shellgate/config.yaml"), root.at("/tmp/policy.yaml"))?;
+    let shell = root.run(
+        &[&user[..], &with, &["LD_PRELOAD=/tmp/libnss_loaded.so.2", "shellgate-sh", "-c", "true"]].concat(),
+    )?;
+    ensure!(
+        shell.code == Some(125) && shell.stderr.contains("there is no configuration"),
+        "shellgate-sh: {shell:?}"
+    );
+    fs::write(
+        root.at("/tmp/far.yaml"),
+        "version: 1\nhooks:\n  - {name: far, binding: on-shell, commit_policy: deny, http: \
+        {url: \"https://no-such-host.invalid/\"}, timeout: 20s}\n",
+    )?;
+    let run = ["shellgate", "run", "--workdir", "/tmp/far", "-c", "/tmp/far.yaml", "--", "true"];
+    let far = root.run(&[&with[..], &run].concat())?;
+    ensure!(
+        far.code == Some(126) && far.stderr.contains("lookup"),
+        "a hook at a host that is nowhere: {far:?}"
+    );
+    ensure!(!loaded.exists(), "the static binary loads libraries: {shell:?} {far:?}");
+    fs::rename(root.at("/tmp/policy.yaml"), root.at("/etc/shellgate/config.yaml"))?;
+    fs::write(root.at("/etc/nsswitch.conf"), services)?;
+    println!("the static binary loads no library");
     Ok(())
 }
 
