@@ -178,6 +178,17 @@ fn say(text: fmt::Arguments<'_>) {
     let _ = io::stderr().write_fmt(format_args!("shellgate: {text}\n"));
 }
 
+/// An error and what it came from. Many of ours have their cause's words in their own, and nothing is said twice.
+fn whole(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// Runs the command line; the exit status is as `shellgate run` documents it.
 pub fn main() -> ExitCode {
     if let Err(error) = name_services::keep_to_built_in().context("cannot choose name services") {
@@ -220,7 +231,7 @@ fn ended(done: anyhow::Result<ExitCode>) -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            say(format_args!("{error:#}"));
+            say(format_args!("{}", whole(&error)));
             ExitCode::from(FAILED)
         }
     }

@@ -2,7 +2,7 @@
 //! what is missing where it is not; a test whose program is missing then skips, out loud.
 
 pub(crate) mod cargo_tool;
-mod tools;
+pub(crate) mod tools;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

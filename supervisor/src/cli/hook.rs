@@ -26,7 +26,7 @@ fn validate(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            say(format_args!("{error:#}"));
+            say(format_args!("{}", super::whole(&error)));
             Ok(ExitCode::from(1))
         }
     }

@@ -95,6 +95,15 @@ fn an_error_in_the_file_names_line_and_column() {
 
 /// G27
 #[test]
+fn what_is_wrong_is_said_once() {
+    let gate = Gate::open();
+    for words in [&["check", "-c", "gone.yaml", "--", "true"][..], &["hook", "validate", "-c", "gone.yaml"]] {
+        let said = gate.shellgate(words).stderr();
+        assert!(said.contains("gone.yaml") && said.matches("No such file").count() == 1, "{said}");
+    }
+}
+
+#[test]
 fn what_is_no_text_file_is_no_configuration() {
     is_refused(&with_text(b"version: 1\n# \xff\xfe\n"), &["shellgate.yaml is not UTF-8 (byte 13)"]);
     is_refused(&with_text(fs::read("/bin/true").expect("it is installed")), &["shellgate.yaml is not UTF-8"]);
