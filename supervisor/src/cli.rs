@@ -31,6 +31,7 @@ use crate::config::{Config, ConfigSource};
 use crate::hooks::claude_settings;
 use crate::seal::Level;
 use crate::supervise::Builder;
+use crate::sys::name_services;
 
 /// Puts a gate in front of every program a process tree starts.
 #[derive(Debug, Parser)]
@@ -190,6 +191,9 @@ fn whole(error: &anyhow::Error) -> String {
 
 /// Runs the command line; the exit status is as `shellgate run` documents it.
 pub fn main() -> ExitCode {
+    if let Err(error) = name_services::keep_to_built_in().context("cannot choose name services") {
+        return ended(Err(error));
+    }
     if sh::is_meant() {
         return ended(sh::run());
     }

@@ -9,6 +9,7 @@ pub mod hook_process;
 pub mod landing;
 pub mod mapped;
 pub mod memory;
+pub mod name_services;
 pub mod peer;
 pub mod pidfd;
 #[cfg(feature = "wasm")]

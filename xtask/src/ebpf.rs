@@ -8,7 +8,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+
+use crate::places::{cargo_home, target};
+use crate::setup::cargo_tool::{self, Tool};
 
 /// Where the object is committed, from the root.
 const OBJECT: &str = "ebpf/dist/shellgate.bpf.o";
@@ -19,7 +22,7 @@ const CARGO: &str = "/usr/bin/cargo";
 const LLVM: &str = "/usr/lib/llvm-22";
 /// Another compiler or linker gives other bytes.
 const RUSTC_VERSION: &str = "1.96.0";
-const LINKER_VERSION: &str = "0.13.0";
+const BPF_LINKER: Tool = Tool { name: "bpf-linker", version: "0.13.0" };
 const TARGET: &str = "bpfel-unknown-none";
 /// Settings of the developer's that would reach the compiler.
 const FOREIGN: [&str; 9] = [
@@ -69,8 +72,7 @@ pub(crate) fn run(root: &Path, args: &EbpfArgs) -> Result<()> {
 
 /// Builds, strips debug sections (the kernel wants only BTF), and returns where the result is.
 fn build(root: &Path) -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let target = target.join("ebpf");
+    let target = target(root).join("ebpf");
     let home = cargo_home()?;
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     let flags = ["-C", "link-arg=--btf", &remap(root, "/src"), &remap(&home, "/cargo")].join("\u{1f}");
@@ -119,29 +121,14 @@ fn install_toolchain() -> Result<()> {
         "{RUSTC} is `{}`, the object is built with {RUSTC_VERSION}",
         rustc.trim()
     );
-    let linker = cargo_home()?.join("bin/bpf-linker");
-    let version = output(Command::new(&linker).arg("--version")).unwrap_or_default();
-    if version.split_whitespace().nth(1) != Some(LINKER_VERSION) {
-        println!("installing bpf-linker {LINKER_VERSION} (some minutes)");
-        let package = format!("bpf-linker@{LINKER_VERSION}");
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["install", "--locked", &package, "--no-default-features", "--features", "llvm-22"]);
-        succeed(cargo.env("LLVM_PREFIX", LLVM))?;
-    }
-    Ok(())
+    cargo_tool::bring(&BPF_LINKER, |cargo| {
+        cargo.args(["--no-default-features", "--features", "llvm-22"]).env("LLVM_PREFIX", LLVM);
+    })
 }
 
 fn is_installed(package: &str) -> bool {
     output(Command::new("dpkg-query").args(["-W", "-f=${db:Status-Abbrev}", package]))
         .is_ok_and(|status| status.starts_with("ii"))
-}
-
-fn cargo_home() -> Result<PathBuf> {
-    match (std::env::var_os("CARGO_HOME"), std::env::home_dir()) {
-        (Some(home), _) => Ok(home.into()),
-        (None, Some(home)) => Ok(home.join(".cargo")),
-        (None, None) => bail!("neither CARGO_HOME nor HOME is set"),
-    }
 }
 
 /// The linker's folder and the system's, and nothing else: rustup's proxies must not be found.

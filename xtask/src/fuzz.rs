@@ -2,13 +2,14 @@
 //! counters are an LLVM pass that stable rustc can be told to run, and what libFuzzer needs of a sanitizer is that alone.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
-use crate::process::{must, stdout};
+use crate::places::{host, target};
+use crate::process::must;
 
 /// What `cargo fuzz` passes, less the sanitizers, which are nightly's.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -37,7 +38,8 @@ pub(crate) fn run(root: &Path, args: &FuzzArgs) -> Result<()> {
         targets.retain(|target| target == wanted);
     }
     let host = host()?;
-    let built = target_folder(root);
+    // Apart from the other builds, whose flags differ.
+    let built = target(root).join("fuzz");
     // With a target named, the flags are not for build scripts, which have no libFuzzer to link with.
     let mut build = Command::new("cargo");
     build.current_dir(&folder).args(["build", "--release", "--target", &host]).env("RUSTFLAGS", FLAGS);
@@ -94,18 +96,6 @@ fn targets(folder: &Path) -> Result<Vec<String>> {
     }
     targets.sort();
     Ok(targets)
-}
-
-fn host() -> Result<String> {
-    let told = stdout(Command::new("rustc").arg("-vV"))?;
-    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc does not tell its host")?.to_owned())
-}
-
-/// Apart from the other builds, whose flags differ.
-fn target_folder(root: &Path) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("fuzz")
 }
 
 #[cfg(test)]

@@ -4,10 +4,12 @@
 
 mod bench;
 mod counts;
+mod dist;
 mod ebpf;
 mod fuzz;
 mod lint;
 mod markdown;
+mod places;
 mod process;
 mod race;
 mod scale;
@@ -31,6 +33,8 @@ enum Verb {
     Bench(bench::BenchArgs),
     /// Count what the pure parts of an exec cost, and compare with the numbers that are committed.
     Counts(counts::CountsArgs),
+    /// Make what a release ships, install it in a fresh root and use it there.
+    Dist(dist::DistArgs),
     /// Build the eBPF object that is committed, or check that it is what the sources give.
     Ebpf(ebpf::EbpfArgs),
     /// Feed the parsers what an attacker could, for two minutes in all.
@@ -57,6 +61,7 @@ fn main() -> Result<ExitCode> {
     match Verb::parse() {
         Verb::Bench(args) => bench::run(&root(), &args),
         Verb::Counts(args) => counts::run(&root(), &args),
+        Verb::Dist(args) => dist::run(&root(), &args),
         Verb::Ebpf(args) => ebpf::run(&root(), &args),
         Verb::Fuzz(args) => fuzz::run(&root(), &args),
         Verb::Lint => lint::run(&root()),

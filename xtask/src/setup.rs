@@ -1,6 +1,7 @@
 //! `cargo xtask setup`: what the tests call besides cargo. Installs with apt where that is possible and says
 //! what is missing where it is not; a test whose program is missing then skips, out loud.
 
+pub(crate) mod cargo_tool;
 pub(crate) mod tools;
 
 use std::os::unix::fs::MetadataExt as _;
@@ -48,18 +49,19 @@ const FOLDERS: &[&str] =
     &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/games"];
 
 pub(crate) fn run() -> Result<()> {
-    packages()?;
+    packages(NEEDED)?;
     tools::install()?;
     just()
 }
 
-fn packages() -> Result<()> {
-    let missing = missing(has);
+/// Installs what is missing of these, or says so.
+pub(crate) fn packages(needed: &[(&str, &'static str)]) -> Result<()> {
+    let missing = missing(needed, has);
     if missing.is_empty() {
         return Ok(());
     }
     if !is_root() || !has("apt-get") {
-        eprintln!("setup: tests that need them will skip; please install: {}", missing.join(" "));
+        eprintln!("setup: what needs them cannot run; please install: {}", missing.join(" "));
         return Ok(());
     }
     let quiet = |command: &mut Command| must(command.env("DEBIAN_FRONTEND", "noninteractive"));
@@ -122,9 +124,9 @@ pub(crate) fn has(name: &str) -> bool {
 }
 
 /// Packages of what is not there, each once.
-fn missing(has: impl Fn(&str) -> bool) -> Vec<&'static str> {
+fn missing(needed: &[(&str, &'static str)], has: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let mut packages: Vec<_> =
-        NEEDED.iter().filter(|(file, _)| !has(file)).map(|(_, package)| *package).collect();
+        needed.iter().filter(|(file, _)| !has(file)).map(|(_, package)| *package).collect();
     packages.dedup();
     packages
 }
@@ -135,9 +137,9 @@ mod tests {
 
     #[test]
     fn only_what_is_missing_is_installed() {
-        assert!(missing(|_| true).is_empty());
-        assert_eq!(missing(|name| name != "busybox"), ["busybox-static"]);
-        assert_eq!(missing(|_| false).len(), NEEDED.len());
+        assert!(missing(NEEDED, |_| true).is_empty());
+        assert_eq!(missing(NEEDED, |name| name != "busybox"), ["busybox-static"]);
+        assert_eq!(missing(NEEDED, |_| false).len(), NEEDED.len());
     }
 
     #[test]

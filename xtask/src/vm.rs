@@ -5,7 +5,7 @@
 
 mod accelerate;
 mod allowed;
-mod apt;
+pub(crate) mod apt;
 mod boots;
 mod built;
 mod carry;

@@ -9,6 +9,9 @@ use clap::CommandFactory as _;
 
 use super::{Cli, print};
 
+/// This binary's other name has a command line that is the shell's, and so a page that is written by hand.
+const SHELL_PAGE: &str = include_str!("../../man/shellgate-sh.1");
+
 #[derive(Debug, clap::Args)]
 pub struct CompletionsArgs {
     /// The shell that will read the script.
@@ -39,6 +42,7 @@ pub(super) fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
     if let Some(dir) = &args.out {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make folder {}", dir.display()))?;
         clap_mangen::generate_to(Cli::command(), dir)
+            .and_then(|()| std::fs::write(dir.join("shellgate-sh.1"), SHELL_PAGE))
             .with_context(|| format!("cannot write man pages into {}", dir.display()))?;
     } else {
         print(&String::from_utf8(page()?)?)?;
@@ -94,7 +98,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("man/man1");
         man(&ManArgs { out: Some(out.clone()) }).unwrap();
-        for page in ["shellgate.1", "shellgate-log.1", "shellgate-completions.1"] {
+        for page in ["shellgate.1", "shellgate-log.1", "shellgate-completions.1", "shellgate-sh.1"] {
             assert!(std::fs::metadata(out.join(page)).unwrap().len() > 100, "{page}");
         }
     }

@@ -13,14 +13,9 @@ use crate::setup::has;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const DEFAULT_MIRROR: &str = "http://deb.debian.org/debian";
-/// Suites that together have every series; `true` for those of the security archive.
-const SUITES: [(&str, bool); 5] = [
-    ("bullseye-security", true),
-    ("bookworm-security", true),
-    ("bookworm-backports", false),
-    ("trixie-security", true),
-    ("trixie-backports", false),
-];
+/// Suites that together have every series.
+const SUITES: [&str; 5] =
+    ["bullseye-security", "bookworm-security", "bookworm-backports", "trixie-security", "trixie-backports"];
 
 /// A package that holds a kernel image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,14 +56,7 @@ impl Apt {
         }
         let apt = Self { folder: folder.to_path_buf() };
         fs::write(folder.join("status"), "")?;
-        let targets = stdout(Command::new("apt-get").args([
-            "indextargets",
-            "--format",
-            "$(REPO_URI) $(RELEASE)",
-            "Created-By: Packages",
-        ]));
-        let mirrors = Mirrors::of(&targets.unwrap_or_default());
-        fs::write(folder.join("sources.list"), mirrors.sources())?;
+        fs::write(folder.join("sources.list"), mirrors().sources())?;
         fs::write(folder.join("apt.conf"), configuration(folder))?;
         must(apt.command("apt-get").args(["update", "-qq"]))?;
         Ok(apt)
@@ -173,6 +161,17 @@ pub(crate) struct Mirrors {
     pub(crate) security: String,
 }
 
+/// As apt is set up here.
+pub(crate) fn mirrors() -> Mirrors {
+    let targets = stdout(Command::new("apt-get").args([
+        "indextargets",
+        "--format",
+        "$(REPO_URI) $(RELEASE)",
+        "Created-By: Packages",
+    ]));
+    Mirrors::of(&targets.unwrap_or_default())
+}
+
 impl Mirrors {
     /// From `REPO_URI RELEASE` lines of `apt-get indextargets`.
     pub(crate) fn of(targets: &str) -> Self {
@@ -191,12 +190,14 @@ impl Mirrors {
         Self { main, security }
     }
 
+    /// A line of apt's list of sources, signed by Debian.
+    pub(crate) fn source(&self, suite: &str) -> String {
+        let mirror = if suite.ends_with("-security") { &self.security } else { &self.main };
+        format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n")
+    }
+
     fn sources(&self) -> String {
-        let line = |(suite, security): (&str, bool)| {
-            let mirror = if security { &self.security } else { &self.main };
-            format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n")
-        };
-        SUITES.into_iter().map(line).collect()
+        SUITES.into_iter().map(|suite| self.source(suite)).collect()
     }
 }
 
@@ -219,16 +220,9 @@ pub(crate) fn install_qemu(folder: &Path) -> Result<()> {
         must(Command::new("apt-get").args(["update", "-q"]))?;
         return install(&[], &[]);
     }
-    let targets = stdout(Command::new("apt-get").args([
-        "indextargets",
-        "--format",
-        "$(REPO_URI) $(RELEASE)",
-        "Created-By: Packages",
-    ]))?;
-    let main = Mirrors::of(&targets).main;
     fs::create_dir_all(folder.join("lists/partial"))?;
     let list = folder.join("backports.list");
-    fs::write(&list, format!("deb [signed-by={KEYRING}] {main} bookworm-backports main\n"))?;
+    fs::write(&list, mirrors().source("bookworm-backports"))?;
     let options = [
         format!("-oDir::Etc::sourcelist={}", list.display()),
         format!("-oDir::State::lists={}", folder.join("lists").display()),
