@@ -3,22 +3,28 @@
 mod auto_commit;
 mod debug;
 mod eval;
+mod facts;
 mod gates;
+mod journald;
 mod line;
 mod logging;
 mod names;
 mod otel;
 mod sink;
+mod syslog;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor, value};
 
+use super::Defect;
+use super::command::Fault;
 use super::in_process::InProcess;
 use super::manifest::{
     Binding, CommitPolicy, DEFAULT_TIMEOUT, ExecutionMode, Manifest, Runner, Terms, Workshop, check,
@@ -28,8 +34,10 @@ pub use auto_commit::{AutoCommit, Moment, Push};
 pub use debug::DebugLines;
 pub use eval::Eval;
 pub use gates::{Blocklist, Confirmation};
+pub use journald::Journald;
 pub use logging::Logging;
 pub use otel::Otel;
+pub use syslog::{Facility, Syslog};
 
 /// A built-in hook with its options.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -47,8 +55,12 @@ pub enum Builtin {
     Debug(DebugLines),
     /// One report per session.
     Eval(Eval),
-    /// Spans for an OpenTelemetry collector.
+    /// Spans, logs and metrics for an OpenTelemetry collector.
     Otel(Otel),
+    /// One journal entry per event.
+    Journald(Journald),
+    /// One RFC 5424 message per event.
+    Syslog(Syslog),
 }
 
 /// As it is written: `builtin: NAME`, or `builtin: {NAME: {OPTION: …}}`.
@@ -99,10 +111,10 @@ impl Builtin {
         }
     }
 
-    /// Nobody waits for `debug` and `otel`, whatever the manifest says.
+    /// Nobody waits for what leaves, whatever the manifest says.
     pub fn mode(&self, written: ExecutionMode) -> ExecutionMode {
         match self {
-            Self::Debug(_) | Self::Otel(_) => ExecutionMode::Async,
+            Self::Debug(_) | Self::Otel(_) | Self::Journald(_) | Self::Syslog(_) => ExecutionMode::Async,
             _ => written,
         }
     }
@@ -111,9 +123,13 @@ impl Builtin {
     fn arm(&self) -> CommitPolicy {
         match self {
             Self::Blocklist(_) | Self::Confirmation(_) => CommitPolicy::Deny,
-            Self::Logging(_) | Self::AutoCommit(_) | Self::Debug(_) | Self::Eval(_) | Self::Otel(_) => {
-                CommitPolicy::None
-            }
+            Self::Logging(_)
+            | Self::AutoCommit(_)
+            | Self::Debug(_)
+            | Self::Eval(_)
+            | Self::Otel(_)
+            | Self::Journald(_)
+            | Self::Syslog(_) => CommitPolicy::None,
         }
     }
 
@@ -137,7 +153,9 @@ impl Builtin {
             Self::AutoCommit(options) => Arc::new(options.build(workshop)?),
             Self::Debug(options) => Arc::new(options.build(workshop)),
             Self::Eval(options) => Arc::new(options.build(workshop)),
-            Self::Otel(options) => Arc::new(options.build()?),
+            Self::Otel(options) => options.build()?,
+            Self::Journald(options) => Arc::new(options.build()?),
+            Self::Syslog(options) => Arc::new(options.build()?),
         })
     }
 
@@ -163,6 +181,11 @@ impl Builtin {
     }
 }
 
+/// What an event is counted as that a log did not take.
+fn lost(place: &dyn fmt::Display, error: &io::Error) -> Fault {
+    Fault::new(Defect::Crash, format!("an event is lost: cannot send it to {place}: {error}"))
+}
+
 impl fmt::Display for Builtin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -173,6 +196,8 @@ impl fmt::Display for Builtin {
             Self::Debug(_) => "debug",
             Self::Eval(_) => "eval",
             Self::Otel(_) => "otel",
+            Self::Journald(_) => "journald",
+            Self::Syslog(_) => "syslog",
         })
     }
 }

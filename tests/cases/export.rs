@@ -1,0 +1,5 @@
+//! What leaves for the places where people keep such data, and what of it gets lost.
+
+mod collector;
+mod ocsf;
+mod otlp;
