@@ -2,6 +2,7 @@
 //! own, which holds up no exec.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "otlp")]
 pub(crate) mod figures;
 mod server;
 
@@ -19,7 +20,6 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::hooks::{Defect, Refusal};
-use figures::Figure;
 
 pub use server::serve;
 
@@ -83,6 +83,7 @@ pub struct Metrics {
     /// The digest that each configuration is shown with.
     shown: Mutex<HashMap<String, String>>,
     /// When counting began.
+    #[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "an exporter's to tell"))]
     since: SystemTime,
 }
 
@@ -179,12 +180,6 @@ impl Metrics {
         self.configs.get_or_create(&info(digest)).set(1);
     }
 
-    /// For an exporter, and since when they are counted.
-    pub(crate) fn figures(&self) -> (SystemTime, Vec<Figure>) {
-        // Writing to a String does not fail.
-        (self.since, figures::read(&self.text().unwrap_or_default()))
-    }
-
     /// In OpenMetrics' text format, which Prometheus reads as it reads its own.
     fn text(&self) -> std::result::Result<String, fmt::Error> {
         let mut text = String::new();
@@ -228,36 +223,6 @@ mod tests {
         assert_eq!(shown.len(), 2, "{text}");
         assert!(text.contains("shellgate_config_info{config=\"a\",digest=\"2\"} 1"), "{text}");
         assert!(text.contains("config=\"b\\\"\\n\""), "{text}");
-    }
-
-    #[test]
-    fn figures_are_what_the_text_says() {
-        use figures::{Points, Spread};
-        let metrics = Metrics::default();
-        metrics.allowed();
-        for hook in ["a\"b\\c\nd,}", "two"] {
-            metrics.hook_fault(hook);
-        }
-        for took in [50, 60, 200, 200_000_000] {
-            metrics.decided(Duration::from_micros(took));
-        }
-        let (_, figures) = metrics.figures();
-        let of = |name: &str| figures.iter().find(|figure| figure.name == name).unwrap();
-        let Points::Counter(execs) = &of("shellgate_execs").points else { panic!("a counter") };
-        assert!(execs.contains(&(vec![("verdict".into(), "allowed".into())], 1.0)), "{execs:?}");
-        let Points::Counter(faults) = &of("shellgate_hook_faults").points else { panic!("a counter") };
-        assert!(faults.contains(&(vec![("hook".into(), "a\"b\\c\nd,}".into())], 1.0)), "{faults:?}");
-        assert_eq!(faults.len(), 2);
-        assert_eq!(of("shellgate_sessions").points, Points::Gauge(vec![(Vec::new(), 0.0)]));
-        let Points::Histogram(Spread { bounds, counts, sum, count }) =
-            &of("shellgate_decision_seconds").points
-        else {
-            panic!("a histogram")
-        };
-        assert_eq!(bounds, &BUCKETS);
-        assert_eq!(counts, &[2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
-        assert_eq!((*count, sum.round()), (4, 200.0));
-        assert!(of("shellgate_execs").help.starts_with("Program starts"));
     }
 
     #[test]

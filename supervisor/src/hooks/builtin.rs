@@ -6,6 +6,7 @@ mod eval;
 mod facts;
 mod gates;
 mod journald;
+mod json;
 mod line;
 mod logging;
 mod names;
@@ -35,6 +36,7 @@ pub use debug::DebugLines;
 pub use eval::Eval;
 pub use gates::{Blocklist, Confirmation};
 pub use journald::Journald;
+pub use json::{Json, Output};
 pub use logging::Logging;
 pub use otel::Otel;
 pub use syslog::{Facility, Syslog};
@@ -57,6 +59,8 @@ pub enum Builtin {
     Eval(Eval),
     /// Spans, logs and metrics for an OpenTelemetry collector.
     Otel(Otel),
+    /// One JSON line per event, on our own output.
+    Json(Json),
     /// One journal entry per event.
     Journald(Journald),
     /// One RFC 5424 message per event.
@@ -114,7 +118,9 @@ impl Builtin {
     /// Nobody waits for what leaves, whatever the manifest says.
     pub fn mode(&self, written: ExecutionMode) -> ExecutionMode {
         match self {
-            Self::Debug(_) | Self::Otel(_) | Self::Journald(_) | Self::Syslog(_) => ExecutionMode::Async,
+            Self::Debug(_) | Self::Otel(_) | Self::Json(_) | Self::Journald(_) | Self::Syslog(_) => {
+                ExecutionMode::Async
+            }
             _ => written,
         }
     }
@@ -128,6 +134,7 @@ impl Builtin {
             | Self::Debug(_)
             | Self::Eval(_)
             | Self::Otel(_)
+            | Self::Json(_)
             | Self::Journald(_)
             | Self::Syslog(_) => CommitPolicy::None,
         }
@@ -154,6 +161,7 @@ impl Builtin {
             Self::Debug(options) => Arc::new(options.build(workshop)),
             Self::Eval(options) => Arc::new(options.build(workshop)),
             Self::Otel(options) => options.build()?,
+            Self::Json(options) => Arc::new(options.build()?),
             Self::Journald(options) => Arc::new(options.build()?),
             Self::Syslog(options) => Arc::new(options.build()?),
         })
@@ -196,6 +204,7 @@ impl fmt::Display for Builtin {
             Self::Debug(_) => "debug",
             Self::Eval(_) => "eval",
             Self::Otel(_) => "otel",
+            Self::Json(_) => "json",
             Self::Journald(_) => "journald",
             Self::Syslog(_) => "syslog",
         })

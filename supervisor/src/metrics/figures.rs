@@ -2,6 +2,9 @@
 //! The library keeps its registry to itself but for that text.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use super::Metrics;
 
 /// One metric, with the name that Prometheus has it by.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,8 +33,20 @@ pub(crate) struct Spread {
     pub(crate) count: u64,
 }
 
+impl Metrics {
+    /// When counting began.
+    pub(crate) fn since(&self) -> SystemTime {
+        self.since
+    }
+
+    pub(crate) fn figures(&self) -> Vec<Figure> {
+        // Writing to a String does not fail.
+        read(&self.text().unwrap_or_default())
+    }
+}
+
 /// All metrics in this text, in its order. What cannot be read is left out.
-pub(super) fn read(text: &str) -> Vec<Figure> {
+fn read(text: &str) -> Vec<Figure> {
     let mut figures: Vec<Figure> = Vec::new();
     let mut help = BTreeMap::new();
     for line in text.lines() {
@@ -110,5 +125,43 @@ fn labels(mut rest: &str) -> Option<(Labels, &str)> {
             }
         }
         labels.push((name.to_owned(), value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a metric that is missing fails the test")]
+    use std::time::Duration;
+
+    use super::super::BUCKETS;
+    use super::*;
+
+    #[test]
+    fn figures_are_what_the_text_says() {
+        let metrics = Metrics::default();
+        metrics.allowed();
+        for hook in ["a\"b\\c\nd,}", "two"] {
+            metrics.hook_fault(hook);
+        }
+        for took in [50, 60, 200, 200_000_000] {
+            metrics.decided(Duration::from_micros(took));
+        }
+        let figures = metrics.figures();
+        let of = |name: &str| figures.iter().find(|figure| figure.name == name).unwrap();
+        let Points::Counter(execs) = &of("shellgate_execs").points else { panic!("a counter") };
+        assert!(execs.contains(&(vec![("verdict".into(), "allowed".into())], 1.0)), "{execs:?}");
+        let Points::Counter(faults) = &of("shellgate_hook_faults").points else { panic!("a counter") };
+        assert!(faults.contains(&(vec![("hook".into(), "a\"b\\c\nd,}".into())], 1.0)), "{faults:?}");
+        assert_eq!(faults.len(), 2);
+        assert_eq!(of("shellgate_sessions").points, Points::Gauge(vec![(Vec::new(), 0.0)]));
+        let Points::Histogram(Spread { bounds, counts, sum, count }) =
+            &of("shellgate_decision_seconds").points
+        else {
+            panic!("a histogram")
+        };
+        assert_eq!(bounds, &BUCKETS);
+        assert_eq!(counts, &[2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!((*count, sum.round()), (4, 200.0));
+        assert!(of("shellgate_execs").help.starts_with("Program starts"));
     }
 }

@@ -1,5 +1,5 @@
 //! Tools of the tests that are kept in the target folder of this checkout: what makes components of the examples, what
-//! reads Kubernetes' manifests, metrics and events, and container engines. Engines are unpacked and not installed, so that none is started as
+//! reads Kubernetes' manifests, metrics and events, container engines and rsyslog. These are unpacked and not installed, so that none is started as
 //! a service of the machine. Without a tool its tests do not run, which they say themselves, so a machine without a network
 //! can still run the rest.
 
@@ -76,6 +76,19 @@ const TOOLS: &[Tool] = &[
         proof: "kubectl/kubectl",
     },
     Tool { package: "containerd", with: "apt-get", folder: "engines", proof: "usr/bin/containerd" },
+    Tool { package: "rsyslog", with: "apt-get", folder: "rsyslog", proof: "usr/sbin/rsyslogd" },
+    Tool {
+        package: "libestr0",
+        with: "apt-get",
+        folder: "rsyslog",
+        proof: "usr/share/doc/libestr0/copyright",
+    },
+    Tool {
+        package: "libfastjson4",
+        with: "apt-get",
+        folder: "rsyslog",
+        proof: "usr/share/doc/libfastjson4/copyright",
+    },
     Tool { package: "docker.io", with: "apt-get", folder: "engines", proof: "usr/sbin/dockerd" },
 ];
 

@@ -78,8 +78,8 @@ impl Exporter {
     fn resource(&self) -> Resource {
         let name = nix::sys::utsname::uname().ok();
         let host = name.as_ref().and_then(|name| name.nodename().to_str()).unwrap_or_default();
-        let (pid, since) =
-            (std::process::id(), self.metrics.get().map_or(0, |metrics| metric::nanos(metrics.figures().0)));
+        let since = self.metrics.get().map_or(0, |metrics| metric::nanos(metrics.since()));
+        let pid = std::process::id();
         Resource {
             attributes: vec![
                 text("service.name", &self.options.service),

@@ -13,9 +13,8 @@ use crate::metrics::Metrics;
 use crate::metrics::figures::{Figure, Labels, Points, Spread};
 
 pub(super) fn of(metrics: &Metrics) -> Vec<Metric> {
-    let (since, figures) = metrics.figures();
-    let times = (nanos(since), nanos(SystemTime::now()));
-    figures.into_iter().map(|figure| metric(figure, times)).collect()
+    let times = (nanos(metrics.since()), nanos(SystemTime::now()));
+    metrics.figures().into_iter().map(|figure| metric(figure, times)).collect()
 }
 
 pub(super) fn nanos(time: SystemTime) -> u64 {
