@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::call::Call;
 use super::log::Log;
-use super::{OnFault, call};
+use super::{OnFault, SLACK, call};
 use crate::event::Event;
 use crate::hooks::Defect;
 use crate::hooks::command::Fault;
@@ -156,7 +156,7 @@ impl Lane {
     pub(super) fn work(&self) {
         while let Some(work) = self.next() {
             let Work::Told(told) = work else {
-                self.flush();
+                self.flush(self.timeout);
                 continue;
             };
             let called = catch_unwind(AssertUnwindSafe(|| {
@@ -178,7 +178,9 @@ impl Lane {
             drop(state);
             self.changed.notify_all();
         }
-        self.flush();
+        // Whoever has waited as long as it may is not made to wait for a whole deadline more.
+        let stopped = self.state().stopped;
+        self.flush(if stopped { self.timeout.min(SLACK) } else { self.timeout });
         self.report_drops();
         if let Runner::Native(native) = &self.runner {
             native.close();
@@ -213,9 +215,9 @@ impl Lane {
     }
 
     /// What the hook holds back goes now.
-    fn flush(&self) {
+    fn flush(&self, timeout: Duration) {
         let Runner::InProcess(inner) = &self.runner else { return };
-        match catch_unwind(AssertUnwindSafe(|| inner.flush(self.timeout))) {
+        match catch_unwind(AssertUnwindSafe(|| inner.flush(timeout))) {
             Ok(Ok(())) => {}
             Ok(Err(fault)) => self.report(None, &fault),
             Err(_) => self.report(None, &panicked()),

@@ -11,12 +11,15 @@ use crate::builtins::{faults, log, watcher};
 
 /// A program that ends well, one that is killed, and refusals of both kinds.
 const LINE: &str =
-    "/bin/true $'two\\nlines' 'a]\"\\\\b'; sh -c 'kill -9 $$'; /bin/touch RAN; basename x; exit 0";
+    "/bin/true $'two\\nlines' 'a]\"\\\\b'; sh -c 'kill -9 $$'; /bin/touch RAN; /usr/bin/basename x; exit 0";
 
 fn hooks(out: Value) -> [Value; 3] {
     [
         rules("guard", &json!([{"deny": "not \"for\" [agents]", "exe": ["touch"]}])),
-        policy("breaks", "case $(cat) in *basename*) exit 9;; esac; echo '{\"verdict\":\"none\"}'"),
+        policy(
+            "breaks",
+            "case $(cat) in *'\"path_raw\":\"/usr/bin/basename\"'*) exit 9;; esac; echo '{\"verdict\":\"none\"}'",
+        ),
         watcher("out", out),
     ]
 }

@@ -9,7 +9,10 @@ use shellgate_tests::{Finished, Gate, bound, need, ocsf_faults, policy, rules};
 fn session() -> Gate {
     let hooks = [
         rules("guard", &json!([{"deny": "not for \"agents\"", "exe": "touch"}])),
-        policy("breaks", "case $(cat) in *basename*) exit 9;; esac; echo '{\"verdict\":\"none\"}'"),
+        policy(
+            "breaks",
+            "case $(cat) in *'\"path_raw\":\"/usr/bin/basename\"'*) exit 9;; esac; echo '{\"verdict\":\"none\"}'",
+        ),
         bound(
             "tools",
             "on-tool-call",
@@ -20,7 +23,7 @@ fn session() -> Gate {
     ];
     let gate = Gate::with_hooks(&hooks);
     let line = format!(
-        "/bin/true one; sh -c 'exit 3'; sh -c 'kill -9 $$'; /bin/touch RAN; basename x; \
+        "/bin/true one; sh -c 'exit 3'; sh -c 'kill -9 $$'; /bin/touch RAN; /usr/bin/basename x; \
          printf '#!/bin/sh\\nexit 0\\n' >script; chmod +x script; ./script $'\\xff'; {} ; {}; exit 0",
         crate::builtins::submit("on-tool-call", &json!({"tool_name": "Good", "input": {"a": 1}})),
         crate::builtins::submit("on-tool-call", &json!({"tool_name": "Bad", "input": {}})),

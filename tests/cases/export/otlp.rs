@@ -24,7 +24,10 @@ fn passes_tools() -> Value {
 fn session(otel: Value) -> Ran {
     let hooks = [
         rules("guard", &json!([{"deny": "not for agents", "exe": ["touch"]}])),
-        policy("breaks", "case $(cat) in *basename*) exit 9;; esac; echo '{\"verdict\":\"none\"}'"),
+        policy(
+            "breaks",
+            "case $(cat) in *'\"path_raw\":\"/usr/bin/basename\"'*) exit 9;; esac; echo '{\"verdict\":\"none\"}'",
+        ),
         passes_tools(),
         watcher("out", otel),
         json!({"name": "fails", "binding": "on-session-start", "command": ["/bin/sh", "-c", "exit 1"]}),
@@ -33,7 +36,7 @@ fn session(otel: Value) -> Ran {
     let done =
         json!({"tool_name": "Read", "tool_use_id": "t1", "input": {}, "output": "x", "duration_ms": 5});
     let line = format!(
-        "/bin/true one; /bin/false; dash -c '/bin/true two; exit 0'; /bin/touch RAN; basename x; {}; {}; exit 0",
+        "/bin/true one; /bin/false; dash -c '/bin/true two; exit 0'; /bin/touch RAN; /usr/bin/basename x; {}; {}; exit 0",
         submit("on-tool-call --phase before", &tool),
         submit("on-tool-call --phase after", &done)
     );

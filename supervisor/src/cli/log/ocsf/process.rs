@@ -52,8 +52,7 @@ impl Known {
             "working_directory": event.cwd,
             "created_time": millis(&event.time),
             "file": file(event),
-            "user": {"uid": event.uid.to_string()},
-            "group": {"uid": event.gid.to_string()},
+            "user": {"uid": event.uid.to_string(), "groups": [{"uid": event.gid.to_string()}]},
             "parent_process": self.parent(event),
         });
         let ancestry: Vec<Value> =

@@ -15,7 +15,6 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 /// Something to send.
 #[derive(Debug)]
@@ -59,7 +58,7 @@ impl Batch {
 }
 
 /// An answer, whose part says how many were not taken, and why.
-pub(super) trait Answer: Message + Default + DeserializeOwned {
+pub(super) trait Answer: Message + Default {
     fn rejected(self) -> (i64, String);
 }
 
@@ -81,18 +80,23 @@ answer!(ExportMetricsServiceResponse, rejected_data_points);
 /// A request, with what is sent in its answer.
 pub(super) trait Request: Message + Serialize {
     type Answer: Answer;
+    /// In JSON, the answer's number of those that were not taken.
+    const REJECTED: &str;
 }
 
 impl Request for ExportTraceServiceRequest {
     type Answer = ExportTraceServiceResponse;
+    const REJECTED: &str = "rejectedSpans";
 }
 
 impl Request for ExportLogsServiceRequest {
     type Answer = ExportLogsServiceResponse;
+    const REJECTED: &str = "rejectedLogRecords";
 }
 
 impl Request for ExportMetricsServiceRequest {
     type Answer = ExportMetricsServiceResponse;
+    const REJECTED: &str = "rejectedDataPoints";
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the field is optional")]

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use prost::Message as _;
+use serde_json::Value;
+
 use super::Protocol;
 use super::export::{lost, partial};
 use super::grpc::Grpc;
@@ -50,23 +53,19 @@ impl Wire {
     }
 }
 
-/// How many were not taken, and why.
+/// How many were not taken, and why. Whoever answers with a 200 and nothing that can be read has taken all.
 fn post<R: Request>(http: &Http, request: &R, json: bool, timeout: Duration) -> Result<(i64, String), Fault> {
-    let unreadable = |error: &dyn std::fmt::Display| {
-        Fault::new(Defect::Unreadable, format!("its answer is no OTLP: {error}"))
-    };
-    let answer = if json {
-        let body =
-            serde_json::to_vec(request).map_err(|error| Fault::new(Defect::Internal, error.to_string()))?;
-        let answer = http.post(timeout, "application/json", &body)?;
-        if answer.is_empty() {
-            R::Answer::default()
-        } else {
-            serde_json::from_slice(&answer).map_err(|error| unreadable(&error))?
-        }
-    } else {
+    if !json {
         let answer = http.post(timeout, "application/x-protobuf", &request.encode_to_vec())?;
-        prost::Message::decode(answer.as_slice()).map_err(|error| unreadable(&error))?
-    };
-    Ok(R::Answer::rejected(answer))
+        return Ok(R::Answer::decode(answer.as_slice()).unwrap_or_default().rejected());
+    }
+    let body =
+        serde_json::to_vec(request).map_err(|error| Fault::new(Defect::Internal, error.to_string()))?;
+    let answer = http.post(timeout, "application/json", &body)?;
+    let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
+    let part = &answer["partialSuccess"];
+    // JSON has no 64-bit integers: they are strings there, or numbers all the same.
+    let rejected = &part[R::REJECTED];
+    let rejected = rejected.as_i64().or_else(|| rejected.as_str()?.parse().ok()).unwrap_or(0);
+    Ok((rejected, part["errorMessage"].as_str().unwrap_or_default().to_owned()))
 }
