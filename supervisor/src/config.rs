@@ -33,6 +33,11 @@ pub const DEFAULT_ASK_TIMEOUT: Duration = Duration::from_mins(2);
 /// A call that waits longer has been forgotten.
 pub const MAX_ASK_TIMEOUT: Duration = Duration::from_hours(24);
 
+/// The JSON schema of `shellgate.yaml`, for editors and for the reference.
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(wire::RawConfig)
+}
+
 /// A configuration file's text as it was read.
 #[derive(Debug)]
 pub struct Written(lookup::Found);

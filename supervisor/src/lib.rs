@@ -55,6 +55,9 @@ pub mod sys; // the ground: system calls, the only folder with `unsafe`
 #[doc(hidden)]
 pub mod fuzzing; // entrances for the fuzz targets
 
+#[cfg(test)]
+mod reference; // docs/reference, written and compared by a test
+
 // What an embedder needs, in one place.
 pub use config::Config;
 pub use config::ConfigSource;

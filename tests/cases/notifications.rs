@@ -64,7 +64,7 @@ fn callers_that_vanish_at_any_moment_harm_nobody() {
 #[test]
 fn the_hook_of_a_caller_that_was_killed_is_ended_and_the_trace_says_why() {
     let dies = program("dies");
-    let live = Gate::holding("sleep").start([text(&dies), "/bin/sleep", "5"]);
+    let live = Gate::holding("sleep").start([text(&dies), "asked", "/bin/sleep", "5"]);
     let hook = live.file("asked").parse().expect("a pid");
     gone(hook);
     let ran = live.finish();

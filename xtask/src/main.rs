@@ -6,9 +6,11 @@ mod bench;
 mod ebpf;
 mod fuzz;
 mod lint;
+mod markdown;
 mod process;
 mod race;
 mod setup;
+mod site;
 mod test;
 mod tidy;
 mod vm;
@@ -37,6 +39,8 @@ enum Verb {
     Race(race::RaceArgs),
     /// Install what the tests need, where it is missing and we are allowed to.
     Setup,
+    /// Build the documentation as a site and follow each of its links; into the target folder's `site`.
+    Site,
     /// Set up, then run every test; as root, run the end-to-end tests a second time as an ordinary user.
     Test(test::TestArgs),
     /// Run the tests on other kernels, each in a virtual machine.
@@ -52,6 +56,7 @@ fn main() -> Result<ExitCode> {
         Verb::Tidy => tidy::run(&root()),
         Verb::Race(args) => race::run(&root(), &args),
         Verb::Setup => setup::run(),
+        Verb::Site => site::run(&root()),
         Verb::Test(args) => test::run(&root(), &args),
         // It has more to say than success and failure.
         Verb::Vm(args) => return Ok(vm::run(&root(), &args)),

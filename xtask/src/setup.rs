@@ -1,7 +1,7 @@
 //! `cargo xtask setup`: what the tests call besides cargo. Installs with apt where that is possible and says
 //! what is missing where it is not; a test whose program is missing then skips, out loud.
 
-mod tools;
+pub(crate) mod tools;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@ mod docs;
 mod manifests;
 mod sources;
 mod tree;
+mod troubleshooting;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,8 @@ const CHECKS: &[Check] = &[
     sources::exceptions_state_a_reason,
     sources::nothing_is_left_undone,
     docs::links_resolve,
+    docs::every_page_is_in_the_summary,
+    troubleshooting::messages_are_in_the_source,
     docs::known_bypasses_have_tests,
 ];
 

@@ -16,11 +16,13 @@ mod syslog;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor, value};
 
@@ -42,7 +44,7 @@ pub use otel::Otel;
 pub use syslog::{Facility, Syslog};
 
 /// A built-in hook with its options.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Builtin {
     /// Refuses what is named, or all but what is named.
@@ -92,6 +94,20 @@ impl<'de> Deserialize<'de> for Written {
             }
         }
         deserializer.deserialize_any(Either).map(Self)
+    }
+}
+
+impl JsonSchema for Written {
+    fn schema_name() -> Cow<'static, str> {
+        "WrittenBuiltin".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let with_options = generator.subschema_for::<Builtin>();
+        json_schema!({
+            "description": "The name of a built-in hook, or one name with its options.",
+            "anyOf": [{"type": "string"}, with_options],
+        })
     }
 }
 

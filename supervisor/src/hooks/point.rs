@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::manifest::Binding;
@@ -10,7 +11,7 @@ use crate::event::Phase;
 use crate::event::lifecycle::{LifecycleEvent, TaskKind};
 
 /// Where in the loop an event happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Point {
     SessionStart,
     UserPromptSubmit,

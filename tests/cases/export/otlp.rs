@@ -246,7 +246,7 @@ fn a_collector_that_does_not_answer_holds_up_no_program() {
     let ran = Gate::with_hooks(&[passes("guard"), hook]).bash("/bin/true; exit 0");
     ran.exits(0);
     let said = log(&ran, "hook-out.log");
-    assert!(said.contains("3 spans are lost: timed out after"), "{said}");
+    assert!(said.contains(" spans are lost: timed out after"), "{said}");
 }
 
 #[test]

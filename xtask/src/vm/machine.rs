@@ -106,7 +106,8 @@ impl Parts<'_> {
             qemu.arg("-gdb").arg(format!("unix:{},server=on,wait=off", socket.display()));
         }
         if self.gdb {
-            qemu.args(["-s", "-S"]);
+            // Not `-s`, which listens on every interface.
+            qemu.args(["-gdb", "tcp:127.0.0.1:1234", "-S"]);
         }
         Ok(qemu)
     }

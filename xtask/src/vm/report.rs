@@ -135,7 +135,7 @@ fn page(reports: &[Report], qemu: &str, list: &str) -> String {
 
 /// A cell from what the doctor found.
 fn verdict(finding: &Value) -> String {
-    let detail = finding["detail"].as_str().unwrap_or_default().replace('|', "\\|");
+    let detail = finding["detail"].as_str().unwrap_or_default().replace('|', "\\|").replace('<', "\\<");
     match finding["ok"].as_bool() {
         Some(true) => "yes".to_owned(),
         Some(false) => format!("no: {detail}"),

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -35,7 +36,7 @@ const MOST_FILES: usize = 10_000;
 const PATHS: [&str; 3] = ["file_path", "notebook_path", "path"];
 
 /// Options of `auto-commit`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AutoCommit {
     /// Tools that write the file their input names; a `*` at the end stands for the rest of a name.
@@ -55,7 +56,7 @@ pub struct AutoCommit {
 }
 
 /// When to commit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Moment {
     /// And when the session ends, for what is left.
@@ -65,7 +66,7 @@ pub enum Moment {
 }
 
 /// Where commits are pushed to, as the manifest says it: what the repository says about remotes is not read.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Push {
     pub url: String,

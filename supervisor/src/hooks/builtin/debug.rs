@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::line;
@@ -14,7 +15,7 @@ use crate::hooks::in_process::{InProcess, Told, Wanted};
 use crate::hooks::manifest::Workshop;
 
 /// Options of `debug`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DebugLines {
     /// Instead of `logs/NAME.jsonl` in the session's folder.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sink::Sink;
@@ -22,7 +23,7 @@ const MOST_NAMES: usize = 200;
 const OTHERS: &str = "(others)";
 
 /// Options of `eval`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Eval {
     /// Instead of `logs/NAME.jsonl` in the session's folder.

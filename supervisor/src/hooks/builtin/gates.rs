@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::names::Names;
@@ -15,7 +16,7 @@ use crate::hooks::protocol::{self, Said};
 use crate::hooks::{Defect, HookAnswer};
 
 /// Refuses programs or tools by name. What is on both lists is refused.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Blocklist {
     pub deny: Option<Vec<String>>,
@@ -54,7 +55,7 @@ impl Blocklist {
 }
 
 /// Asks about programs or tools by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Confirmation {
     pub ask: Vec<String>,

@@ -16,6 +16,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, UnixAddr, sendmsg};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::facts::Facts;
@@ -24,7 +25,7 @@ use crate::hooks::command::Fault;
 use crate::hooks::in_process::{InProcess, Told, Wanted};
 
 /// Options of `journald`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Journald {
     /// Where the journal listens.

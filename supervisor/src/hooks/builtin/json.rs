@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{MsgFlags, send};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{line, lost};
@@ -23,13 +24,14 @@ use crate::hooks::command::Fault;
 use crate::hooks::in_process::{InProcess, Told, Wanted};
 
 /// Options of `json`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Json {
+    /// Which of the outputs that shellgate was started with.
     pub to: Output,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Output {
     #[default]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::line;
@@ -13,7 +14,7 @@ use crate::hooks::in_process::{InProcess, Told, Wanted};
 use crate::hooks::manifest::Workshop;
 
 /// Options of `logging`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Logging {
     /// Instead of `logs/NAME.log` in the session's folder.

@@ -19,25 +19,29 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::hooks::in_process::InProcess;
 
 /// Options of `otel`. No environment variable is read: where an audit trail goes is the configuration's to say.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Otel {
     /// Where the collector listens, without the path of a signal; plain http only on this machine.
     pub endpoint: Option<String>,
+    /// How it travels.
     pub protocol: Protocol,
+    /// What is sent; all three when nothing is said.
     pub signals: BTreeSet<Signal>,
+    /// Sent with each request as written.
     pub headers: BTreeMap<String, String>,
     /// `service.name` of the resource.
     pub service: String,
 }
 
 /// By OpenTelemetry's names.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Protocol {
     #[serde(rename = "grpc")]
     Grpc,
@@ -48,7 +52,7 @@ pub enum Protocol {
     Json,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Signal {
     Traces,

@@ -9,6 +9,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::facts::Facts;
@@ -22,11 +23,12 @@ const VALUE: usize = 512;
 const SD_ID: &str = "shellgate@32473";
 
 /// Options of `syslog`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Syslog {
     /// `unix:PATH`, or `udp:ADDRESS:PORT` of this machine.
     pub address: String,
+    /// Where a receiver sorts the messages.
     pub facility: Facility,
     /// APP-NAME of the messages.
     pub identifier: String,
@@ -43,7 +45,7 @@ impl Default for Syslog {
 }
 
 /// Where a receiver sorts it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Facility {
     User = 1,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -30,14 +31,20 @@ impl Default for Grants {
     }
 }
 
-/// As it is written.
-#[derive(Debug, Clone, Default, Deserialize)]
+/// What a component has besides its event; as it is written.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Grants")]
 pub struct RawGrants {
+    /// Of one call: `64MiB` if nothing is said.
+    #[schemars(with = "Option<Scalar>")]
     pub memory: Option<Spanned<Scalar>>,
+    /// Variables it finds.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Folders it may read, each under its own path.
     #[serde(default)]
+    #[schemars(with = "Vec<String>")]
     pub dirs: Vec<Spanned<String>>,
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CommandSpec;
@@ -28,7 +29,7 @@ pub struct Terms {
     pub learner: Option<CommandSpec>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFault {
     Block,

@@ -1,8 +1,10 @@
 //! A manifest as it is written in YAML. Nothing is checked here but shape; unknown keys are errors.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -13,52 +15,97 @@ use crate::hooks::builtin;
 use crate::hooks::point::Point;
 use crate::hooks::rules::wire::{RawOtherwise, RawRule};
 
-#[derive(Debug, Clone, Deserialize)]
+/// A hook. Exactly one of `rules`, `command`, `service`, `http`, `wasm` and `builtin` runs it.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Manifest")]
 pub struct RawManifest {
+    /// 1 to 64 letters, digits, `_`, `.` or `-`.
+    #[schemars(with = "String")]
     pub name: Option<Spanned<String>>,
     /// The hook's own version: for people.
     pub version: Option<Scalar>,
+    /// For people.
     pub description: Option<String>,
+    /// `hook`, or left out.
+    #[schemars(with = "Option<String>")]
     pub runtime: Option<Spanned<String>>,
+    /// The event; without it every session event, of which none can be refused.
     pub binding: Option<Binding>,
+    /// Whether a runtime waits for it.
     #[serde(default)]
     pub execution_mode: ExecutionMode,
+    /// What the hook's answer may do; each binding honours its own.
     #[serde(default)]
     pub commit_policy: CommitPolicy,
+    /// Deadline of a call: `5s`, `500ms` or a number of seconds (10 s).
+    #[schemars(with = "Option<Scalar>")]
     pub timeout: Option<Spanned<Scalar>>,
+    /// Conditions, judged in the supervisor. The first that matches decides.
+    #[schemars(with = "Option<Vec<RawRule>>")]
     pub rules: Option<Spanned<Vec<Spanned<RawRule>>>>,
+    /// What holds when no rule matches (`none`).
+    #[schemars(with = "Option<RawOtherwise>")]
     pub otherwise: Option<Spanned<RawOtherwise>>,
+    /// A process for each event: program and arguments.
+    #[schemars(with = "Option<OneOrMany>")]
     pub command: Option<Spanned<OneOrMany>>,
+    /// How a command answers (`native`).
+    #[schemars(with = "Option<Protocol>")]
     pub protocol: Option<Spanned<Protocol>>,
     /// What runs a command that is one line, where the protocol has a shell for it.
+    #[schemars(with = "Option<String>")]
     pub shell: Option<Spanned<String>>,
+    /// Variables that are added to the clean environment of its process.
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
     pub env: Option<Spanned<BTreeMap<String, String>>>,
+    /// Only these points of the binding.
+    #[schemars(with = "Option<Vec<Point>>")]
     pub points: Option<Spanned<Vec<Point>>>,
+    /// Only what it matches: the tool, or what else tells events of a point apart.
+    #[schemars(with = "Option<String>")]
     pub matcher: Option<Spanned<String>>,
+    /// What its failure means where a block would refuse; for hooks that steer.
+    #[schemars(with = "Option<OnFault>")]
     pub on_fault: Option<Spanned<OnFault>>,
+    /// Heard last, around all other hooks on tool calls.
+    #[schemars(with = "Option<bool>")]
     pub guardrail: Option<Spanned<bool>>,
+    /// Called with the event when an ask of this hook was allowed for good.
+    #[schemars(with = "Option<OneOrMany>")]
     pub learner: Option<Spanned<OneOrMany>>,
+    /// One process for the session, a JSON line for each event.
+    #[schemars(with = "Option<OneOrMany>")]
     pub service: Option<Spanned<OneOrMany>>,
+    /// An endpoint that answers a `POST`.
+    #[schemars(with = "Option<RawHttp>")]
     pub http: Option<Spanned<RawHttp>>,
     /// The file of a component.
+    #[schemars(with = "Option<String>")]
     pub wasm: Option<Spanned<String>>,
+    /// A hook that needs no program: its name, or its name with options.
+    #[schemars(with = "Option<builtin::Written>")]
     pub builtin: Option<Spanned<builtin::Written>>,
 }
 
 /// An endpoint, as its URL or with headers.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Http")]
 pub struct RawHttp {
+    /// `https`, or plain `http` on this machine.
     pub url: String,
+    /// Sent as they are written.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
 }
 
 /// An entry under `hooks:`: a manifest, or the path of a file that holds one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(rename = "Hook", untagged)]
 pub enum RawHook {
     Inline(Box<RawManifest>),
+    /// Relative to the folder of the configuration.
     File(String),
 }
 
@@ -75,6 +122,26 @@ pub enum Written {
 /// A number or a string, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scalar(pub String);
+
+impl JsonSchema for OneOrMany {
+    fn schema_name() -> Cow<'static, str> {
+        "OneOrMany".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["string", "array"], "items": {"type": "string"}, "description": "A string, or a list of them."})
+    }
+}
+
+impl JsonSchema for Scalar {
+    fn schema_name() -> Cow<'static, str> {
+        "Scalar".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["number", "string"], "description": "A number, or a string."})
+    }
+}
 
 impl<'de> Deserialize<'de> for RawHook {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
