@@ -114,7 +114,7 @@ impl TraceService for Services {
     ) -> Result<Response<ExportTraceServiceResponse>, Status> {
         let (mut got, message) = self.taken(request);
         got.traces(message);
-        Ok(Response::new(Default::default()))
+        Ok(Response::new(ExportTraceServiceResponse::default()))
     }
 }
 
@@ -126,7 +126,7 @@ impl LogsService for Services {
     ) -> Result<Response<ExportLogsServiceResponse>, Status> {
         let (mut got, message) = self.taken(request);
         got.records(message);
-        Ok(Response::new(Default::default()))
+        Ok(Response::new(ExportLogsServiceResponse::default()))
     }
 }
 
@@ -138,7 +138,7 @@ impl MetricsService for Services {
     ) -> Result<Response<ExportMetricsServiceResponse>, Status> {
         let (mut got, message) = self.taken(request);
         got.counts(message);
-        Ok(Response::new(Default::default()))
+        Ok(Response::new(ExportMetricsServiceResponse::default()))
     }
 }
 

@@ -35,14 +35,10 @@ pub(crate) fn served(answer: impl Fn(&Posted) -> Vec<u8> + Send + 'static) -> St
                 if reader.read_line(&mut line).unwrap_or(0) == 0 || line.trim().is_empty() {
                     break;
                 }
-                match line.split_once(':') {
-                    _ if posted.path.is_empty() => {
-                        posted.path = line.split(' ').nth(1).unwrap_or_default().to_owned()
-                    }
-                    Some((name, value)) => {
-                        posted.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()))
-                    }
-                    None => {}
+                if posted.path.is_empty() {
+                    line.split(' ').nth(1).unwrap_or_default().clone_into(&mut posted.path);
+                } else if let Some((name, value)) = line.split_once(':') {
+                    posted.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
                 }
             }
             posted.body = vec![0; posted.header("content-length").parse().unwrap_or(0)];

@@ -105,7 +105,7 @@ impl Ocsf {
                     config_digest: ended.config_digest.as_deref(),
                     ..ended_as(&ended.outcome, ended.seq)?
                 };
-                Some(self.ended(gist, &ended.outcome))
+                Some(self.ended(&gist, &ended.outcome))
             }
             _ => self.base(line),
         }
@@ -148,9 +148,9 @@ impl Ocsf {
         made
     }
 
-    fn ended(&mut self, gist: Gist<'_>, outcome: &Outcome) -> Value {
+    fn ended(&mut self, gist: &Gist<'_>, outcome: &Outcome) -> Value {
         let by_us = outcome.by.as_deref() == Some("shellgate");
-        let mut made = self.gist(&gist);
+        let mut made = self.gist(gist);
         let process = self.known.ended(gist.seq);
         made["actor"] = if by_us {
             json!({"app_name": "shellgate"})

@@ -131,11 +131,11 @@ impl Printer<'_> {
             }
             Item::Torn { offset, bytes } => {
                 let text = format!("torn record: {bytes} bytes at offset {offset} cannot be read");
-                if self.format != Format::Text {
+                if self.format == Format::Text {
+                    writeln!(out, "{}", self.style.paint(Mark::Fault, &text))?;
+                } else {
                     // Not a record, so not for the program that reads them.
                     say(format_args!("{text}"));
-                } else {
-                    writeln!(out, "{}", self.style.paint(Mark::Fault, &text))?;
                 }
                 Ok(false)
             }

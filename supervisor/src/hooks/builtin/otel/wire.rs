@@ -17,7 +17,7 @@ use crate::hooks::http::Http;
 #[derive(Debug)]
 pub(super) enum Wire {
     Http { traces: Http, logs: Http, metrics: Http, json: bool },
-    Grpc(Grpc),
+    Grpc(Box<Grpc>),
 }
 
 impl Wire {
@@ -32,7 +32,7 @@ impl Wire {
         };
         let (traces, logs, metrics) = (http("/v1/traces")?, http("/v1/logs")?, http("/v1/metrics")?);
         Ok(match protocol {
-            Protocol::Grpc => Self::Grpc(Grpc::new(endpoint, headers)?),
+            Protocol::Grpc => Self::Grpc(Box::new(Grpc::new(endpoint, headers)?)),
             Protocol::Protobuf => Self::Http { traces, logs, metrics, json: false },
             Protocol::Json => Self::Http { traces, logs, metrics, json: true },
         })
