@@ -87,6 +87,14 @@ pub enum Defect {
     Internal,
 }
 
+impl Defect {
+    /// As trace and event have it.
+    pub fn word(self) -> String {
+        let word = serde_json::to_value(self).ok();
+        word.as_ref().and_then(|word| word.as_str()).unwrap_or("internal").to_owned()
+    }
+}
+
 /// One hook's answer, for the trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {

@@ -2,13 +2,15 @@
 //! own, which holds up no exec.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "otlp")]
+pub(crate) mod figures;
 mod server;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
@@ -80,6 +82,9 @@ pub struct Metrics {
     configs: Family<Info, Gauge>,
     /// The digest that each configuration is shown with.
     shown: Mutex<HashMap<String, String>>,
+    /// When counting began.
+    #[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "an exporter's to tell"))]
+    since: SystemTime,
 }
 
 impl Default for Metrics {
@@ -94,6 +99,7 @@ impl Default for Metrics {
             reloads: Family::default(),
             configs: Family::default(),
             shown: Mutex::default(),
+            since: SystemTime::now(),
         };
         let to = &mut made.registry;
         to.register("execs", "Program starts that were judged, by the verdict", made.execs.clone());
@@ -137,7 +143,7 @@ impl Metrics {
 
     pub(crate) fn refused(&self, refusal: &Refusal) {
         self.execs.get_or_create(&Verdict { verdict: Word::refused }).inc();
-        let reason = refusal.defect.map_or_else(|| "deny".to_owned(), word);
+        let reason = refusal.defect.map_or_else(|| "deny".to_owned(), Defect::word);
         self.refusals.get_or_create(&Refused { hook: refusal.hook.clone(), reason }).inc();
     }
 
@@ -180,11 +186,6 @@ impl Metrics {
         prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
         Ok(text)
     }
-}
-
-fn word(defect: Defect) -> String {
-    let word = serde_json::to_value(defect).ok();
-    word.as_ref().and_then(|word| word.as_str()).unwrap_or("internal").to_owned()
 }
 
 /// `PORT` on this machine alone, or `ADDRESS:PORT`.

@@ -21,6 +21,7 @@ use crate::event::lifecycle::LifecycleEvent;
 use crate::hooks::Refusal;
 use crate::hooks::in_process::Told;
 use crate::hooks::manifest::{Binding, ExecutionMode, Manifest, Runner, Terms};
+use crate::metrics::Metrics;
 use crate::trace::Redactor;
 use lane::Lane;
 
@@ -84,12 +85,19 @@ impl Observers {
     /// Takes the observers of execs out of `manifests` and starts a thread for each. A thread that cannot be
     /// started is a reported fault, not an error: observers must not matter. What hooks say on
     /// stderr may repeat what programs said, so their logs are masked too.
-    pub fn new(manifests: Vec<Manifest>, logs: &Path, redactor: &Redactor, on_fault: &OnFault) -> Self {
+    pub fn new(
+        manifests: Vec<Manifest>,
+        logs: &Path,
+        redactor: &Redactor,
+        metrics: &Arc<Metrics>,
+        on_fault: &OnFault,
+    ) -> Self {
         let mut observers = Self { lanes: Vec::new(), hooks: Vec::new(), unstarted: Vec::new() };
         for hook in manifests.into_iter().filter(observes) {
             let watch = Watch::of(&hook);
             if let Runner::InProcess(inner) = &hook.runner {
                 inner.attach(logs, &hook.name);
+                inner.meter(metrics);
             }
             let log = Log::new(logs, &hook.name, redactor.clone());
             let lane = Arc::new(Lane::new(hook.name, hook.runner, hook.timeout, log, Arc::clone(on_fault)));

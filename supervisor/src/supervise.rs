@@ -99,7 +99,7 @@ impl Counts {
 struct Ledger {
     trace: Trace,
     counts: Counts,
-    metrics: Option<Arc<Metrics>>,
+    metrics: Arc<Metrics>,
 }
 
 impl Ledger {
@@ -117,16 +117,12 @@ impl Ledger {
     /// A hook failed where that changes nothing.
     fn hook_fault(&self, seq: Option<u64>, hook: &str, detail: &str) {
         self.counts.hook_faults.fetch_add(1, Ordering::Relaxed);
-        if let Some(metrics) = &self.metrics {
-            metrics.hook_fault(hook);
-        }
+        self.metrics.hook_fault(hook);
         self.note(&Record::HookFault { seq, hook: hook.into(), detail: detail.into() });
     }
 
     fn decided(&self, took: Duration) {
-        if let Some(metrics) = &self.metrics {
-            metrics.decided(took);
-        }
+        self.metrics.decided(took);
     }
 }
 
@@ -196,14 +192,13 @@ fn start(launched: &Launched, setup: Setup) -> Result<Running, String> {
             None
         }
     };
-    let metrics = setup.metrics.map(|address| {
-        let metrics = Arc::new(Metrics::default());
+    let metrics = Arc::new(Metrics::default());
+    if let Some(address) = setup.metrics {
         metrics::serve(address, Arc::clone(&metrics))
-            .map(|_| metrics)
-            .map_err(|error| format!("cannot serve metrics on {address}: {error}"))
-    });
+            .map_err(|error| format!("cannot serve metrics on {address}: {error}"))?;
+    }
     let session = open::open(Opening {
-        metrics: metrics.transpose()?,
+        metrics,
         seal,
         wait_killable: launched.confined.wait_killable,
         adopts: false,

@@ -1,7 +1,6 @@
 //! Hooks that need no program, named in a configuration with `builtin:`.
 
 mod auto_commit;
-mod otel;
 
 use std::fs;
 
@@ -13,20 +12,20 @@ fn gate(name: &str, binding: &str, builtin: &Value) -> Value {
 }
 
 /// An observer of everything.
-fn watcher(name: &str, builtin: impl Into<Value>) -> Value {
+pub(crate) fn watcher(name: &str, builtin: impl Into<Value>) -> Value {
     json!({"name": name, "builtin": builtin.into()})
 }
 
 /// The line that submits an event.
-fn submit(words: &str, payload: &Value) -> String {
+pub(crate) fn submit(words: &str, payload: &Value) -> String {
     format!("echo '{payload}' | {} event {words} --json -", shellgate().display())
 }
 
-fn log(ran: &Ran, name: &str) -> String {
+pub(crate) fn log(ran: &Ran, name: &str) -> String {
     fs::read_to_string(ran.dir.path().join("session/logs").join(name)).unwrap_or_default()
 }
 
-fn faults(ran: &Ran) -> Vec<&Value> {
+pub(crate) fn faults(ran: &Ran) -> Vec<&Value> {
     ran.records.iter().filter(|record| record["record"] == "hook_fault").collect()
 }
 

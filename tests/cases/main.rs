@@ -10,6 +10,7 @@ mod claude_settings;
 mod command_line;
 mod containers;
 mod control;
+mod export;
 mod failing_execs;
 mod gallery;
 mod git;

@@ -235,15 +235,3 @@ pub fn kubectl(words: &[&str], folder: &Path) -> Finished {
     command.args(words).current_dir(folder).env_clear().env("PATH", PATH);
     crate::watched::run(&mut command, None, &folder.display().to_string(), patience())
 }
-
-/// What Kubernetes' own schemas of this version say against these objects.
-pub fn faults(version: &str, objects: &[Value]) -> Vec<String> {
-    let mut command = Command::new("python3");
-    command.arg(sources().join("schemas.py")).arg(version).env_clear().env("PATH", PATH);
-    command.env("PYTHONPATH", tools().join("kubernetes")).env("PYTHONDONTWRITEBYTECODE", "1");
-    let stdin = Some(json!(objects).to_string().into_bytes());
-    let done =
-        crate::watched::run(&mut command, stdin, &format!("schemas {}", std::process::id()), patience());
-    assert_eq!(done.code, 0, "{}", done.stderr());
-    serde_json::from_slice(&done.stdout).expect("what it prints is JSON")
-}

@@ -31,7 +31,8 @@ pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
 const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns", "ebpf", "toolchain", "guest"];
 
 /// What only the user whose checkout it is has.
-const IN_TARGET: &[&str] = &["dockerd", "containerd", "kubectl", "grpcio", "schemas", "prometheus"];
+const IN_TARGET: &[&str] =
+    &["dockerd", "containerd", "kubectl", "grpcio", "schemas", "prometheus", "ocsf", "rsyslog"];
 
 /// Whether this is a guest of `cargo xtask vm`, which may be emulated: what takes a second takes a minute.
 pub fn in_guest() -> bool {
@@ -62,6 +63,15 @@ pub fn lacks(what: &str) -> Option<String> {
         "kubectl" => brought(what, tools().join("kubectl/kubectl/kubectl").is_file()),
         "grpcio" => brought(what, tools().join("grpc/grpc").is_dir()),
         "prometheus" => brought(what, tools().join("prometheus/prometheus_client/parser.py").is_file()),
+        "journald" => {
+            let there = Path::new("/lib/systemd/systemd-journald").is_file();
+            (!there).then(|| "systemd-journald is not installed".to_owned())
+        }
+        "rsyslog" => brought(what, tools().join("rsyslog/usr/sbin/rsyslogd").is_file()),
+        "ocsf" => brought(
+            what,
+            ["ocsf_json_schema", "jsonschema"].iter().all(|part| tools().join("ocsf").join(part).is_dir()),
+        ),
         "schemas" => brought(what, tools().join("kubernetes/kubernetes_validate").is_dir()),
         program => {
             let there = PATH.split(':').any(|folder| Path::new(folder).join(program).is_file());

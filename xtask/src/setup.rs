@@ -38,6 +38,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("runc", "runc"),
     ("crun", "crun"),
     ("podman", "podman"),
+    ("/lib/systemd/systemd-journald", "systemd"),
     ("chromium-headless-shell", "chromium-headless-shell"),
     // Without a font the browser draws no text.
     ("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "fonts-dejavu-core"),

@@ -3,6 +3,7 @@
 pub(in crate::cli) mod escape;
 pub(in crate::cli) mod line;
 pub(in crate::cli) mod list;
+mod ocsf;
 mod pager;
 mod plain;
 pub(in crate::cli) mod source;
@@ -32,26 +33,45 @@ pub struct LogArgs {
     #[arg(long)]
     denied: bool,
     /// Show which program started which.
-    #[arg(long, conflicts_with_all = ["follow", "json"])]
+    #[arg(long, conflicts_with_all = ["follow", "json", "format"])]
     tree: bool,
-    /// Print the records as they are stored, one a line.
-    #[arg(long)]
+    /// text for people, json for the records as they are stored, or ocsf for events of the Open Cybersecurity Schema
+    /// Framework; the last two one a line.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// The same as --format json.
+    #[arg(long, conflicts_with = "format")]
     json: bool,
     /// What ran most, what was refused and why, how long deciding took; with --json as one object.
-    #[arg(long, conflicts_with_all = ["follow", "denied", "tree"])]
+    #[arg(long, conflicts_with_all = ["follow", "denied", "tree", "format"])]
     stats: bool,
     /// List the sessions instead.
-    #[arg(long, conflicts_with_all = ["session", "follow", "denied", "tree", "json", "stats"])]
+    #[arg(long, conflicts_with_all = ["session", "follow", "denied", "tree", "json", "format", "stats"])]
     list: bool,
     /// Print long output as it is, also where a terminal would get it through $PAGER (else less).
     #[arg(long)]
     no_pager: bool,
 }
 
+/// What the log is printed as.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    #[default]
+    Text,
+    Json,
+    Ocsf,
+}
+
+impl LogArgs {
+    fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
 pub(super) fn run(args: &LogArgs) -> anyhow::Result<ExitCode> {
     let style = Style { color: io::stdout().is_terminal() && color_wanted() };
     // What goes on, and what is for a program, is never held back.
-    let mut out = Paged::new(!args.no_pager && !args.follow && !args.json);
+    let mut out = Paged::new(!args.no_pager && !args.follow && args.format() == Format::Text);
     let shown = show(args, style, &mut out);
     let finished = out.finish();
     match shown.and(finished) {

@@ -3,17 +3,22 @@
 mod auto_commit;
 mod debug;
 mod eval;
+mod facts;
 mod gates;
+mod journald;
+mod json;
 mod line;
 mod logging;
 mod names;
 mod otel;
 mod sink;
+mod syslog;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +26,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor, value};
 
+use super::Defect;
+use super::command::Fault;
 use super::in_process::InProcess;
 use super::manifest::{
     Binding, CommitPolicy, DEFAULT_TIMEOUT, ExecutionMode, Manifest, Runner, Terms, Workshop, check,
@@ -30,8 +37,11 @@ pub use auto_commit::{AutoCommit, Moment, Push};
 pub use debug::DebugLines;
 pub use eval::Eval;
 pub use gates::{Blocklist, Confirmation};
+pub use journald::Journald;
+pub use json::{Json, Output};
 pub use logging::Logging;
 pub use otel::Otel;
+pub use syslog::{Facility, Syslog};
 
 /// A built-in hook with its options.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -49,8 +59,14 @@ pub enum Builtin {
     Debug(DebugLines),
     /// One report per session.
     Eval(Eval),
-    /// Spans for an OpenTelemetry collector.
+    /// Spans, logs and metrics for an OpenTelemetry collector.
     Otel(Otel),
+    /// One JSON line per event, on our own output.
+    Json(Json),
+    /// One journal entry per event.
+    Journald(Journald),
+    /// One RFC 5424 message per event.
+    Syslog(Syslog),
 }
 
 /// As it is written: `builtin: NAME`, or `builtin: {NAME: {OPTION: …}}`.
@@ -115,10 +131,12 @@ impl Builtin {
         }
     }
 
-    /// Nobody waits for `debug` and `otel`, whatever the manifest says.
+    /// Nobody waits for what leaves, whatever the manifest says.
     pub fn mode(&self, written: ExecutionMode) -> ExecutionMode {
         match self {
-            Self::Debug(_) | Self::Otel(_) => ExecutionMode::Async,
+            Self::Debug(_) | Self::Otel(_) | Self::Json(_) | Self::Journald(_) | Self::Syslog(_) => {
+                ExecutionMode::Async
+            }
             _ => written,
         }
     }
@@ -127,9 +145,14 @@ impl Builtin {
     fn arm(&self) -> CommitPolicy {
         match self {
             Self::Blocklist(_) | Self::Confirmation(_) => CommitPolicy::Deny,
-            Self::Logging(_) | Self::AutoCommit(_) | Self::Debug(_) | Self::Eval(_) | Self::Otel(_) => {
-                CommitPolicy::None
-            }
+            Self::Logging(_)
+            | Self::AutoCommit(_)
+            | Self::Debug(_)
+            | Self::Eval(_)
+            | Self::Otel(_)
+            | Self::Json(_)
+            | Self::Journald(_)
+            | Self::Syslog(_) => CommitPolicy::None,
         }
     }
 
@@ -153,7 +176,10 @@ impl Builtin {
             Self::AutoCommit(options) => Arc::new(options.build(workshop)?),
             Self::Debug(options) => Arc::new(options.build(workshop)),
             Self::Eval(options) => Arc::new(options.build(workshop)),
-            Self::Otel(options) => Arc::new(options.build()?),
+            Self::Otel(options) => options.build()?,
+            Self::Json(options) => Arc::new(options.build()?),
+            Self::Journald(options) => Arc::new(options.build()?),
+            Self::Syslog(options) => Arc::new(options.build()?),
         })
     }
 
@@ -179,6 +205,11 @@ impl Builtin {
     }
 }
 
+/// What an event is counted as that a log did not take.
+fn lost(place: &dyn fmt::Display, error: &io::Error) -> Fault {
+    Fault::new(Defect::Crash, format!("an event is lost: cannot send it to {place}: {error}"))
+}
+
 impl fmt::Display for Builtin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -189,6 +220,9 @@ impl fmt::Display for Builtin {
             Self::Debug(_) => "debug",
             Self::Eval(_) => "eval",
             Self::Otel(_) => "otel",
+            Self::Json(_) => "json",
+            Self::Journald(_) => "journald",
+            Self::Syslog(_) => "syslog",
         })
     }
 }

@@ -48,9 +48,9 @@ impl Http {
         Ok(Self { url: url.to_owned(), headers, agent: config.into() })
     }
 
-    /// POSTs JSON; the body of a 200.
-    pub(super) fn post(&self, timeout: Duration, payload: &[u8]) -> Result<Vec<u8>, Fault> {
-        let mut request = self.agent.post(&self.url).content_type("application/json");
+    /// POSTs what is of this media type; the body of a 200.
+    pub(super) fn post(&self, timeout: Duration, kind: &str, payload: &[u8]) -> Result<Vec<u8>, Fault> {
+        let mut request = self.agent.post(&self.url).content_type(kind);
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
@@ -72,7 +72,7 @@ impl Http {
 
 impl Native for Http {
     fn ask(&self, timeout: Duration, payload: &[u8], _: &dyn Fn() -> bool) -> Result<Reply, Fault> {
-        Reply::parse(&self.post(timeout, payload)?)
+        Reply::parse(&self.post(timeout, "application/json", payload)?)
     }
 }
 

@@ -4,13 +4,14 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::command::Fault;
 use super::protocol::Said;
 use super::{Defect, HookAnswer, Refusal};
 use crate::event::Event;
 use crate::event::lifecycle::LifecycleEvent;
+use crate::metrics::Metrics;
 
 /// What an observer is told.
 #[derive(Debug, Clone)]
@@ -67,4 +68,17 @@ pub trait InProcess: fmt::Debug + fmt::Display + Send + Sync {
 
     /// The session has begun; `logs` is its folder for what hooks write, `hook` this hook's name.
     fn attach(&self, _logs: &Path, _hook: &str) {}
+
+    /// What is counted, for a hook that passes it on.
+    fn meter(&self, _metrics: &Arc<Metrics>) {}
+
+    /// When it wants to be called though nothing has happened: it holds something back.
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// That time has come.
+    fn flush(&self, _timeout: Duration) -> Result<(), Fault> {
+        Ok(())
+    }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::call::Call;
 use super::log::Log;
-use super::{OnFault, call};
+use super::{OnFault, SLACK, call};
 use crate::event::Event;
 use crate::hooks::Defect;
 use crate::hooks::command::Fault;
@@ -60,6 +60,13 @@ struct State {
     dropped: u64,
     /// Of `dropped`: not yet in the log.
     unlogged: u64,
+}
+
+/// What the thread does next.
+enum Work {
+    Told(Told),
+    /// See [`InProcess::due`](crate::hooks::in_process::InProcess::due).
+    Due,
 }
 
 impl Lane {
@@ -147,7 +154,11 @@ impl Lane {
 
     /// The thread of this observer.
     pub(super) fn work(&self) {
-        while let Some(told) = self.next() {
+        while let Some(work) = self.next() {
+            let Work::Told(told) = work else {
+                self.flush(self.timeout);
+                continue;
+            };
             let called = catch_unwind(AssertUnwindSafe(|| {
                 call::call(&self.runner, self.timeout, &told, &|| !self.state().stopped)
             }));
@@ -159,7 +170,7 @@ impl Lane {
                     state.dropped += 1;
                     state.unlogged += 1;
                 }
-                Err(_) => self.report(Some(told.seq()), &Fault::new(Defect::Internal, "calling it panicked")),
+                Err(_) => self.report(Some(told.seq()), &panicked()),
             }
             let mut state = self.state();
             state.busy = false;
@@ -167,25 +178,49 @@ impl Lane {
             drop(state);
             self.changed.notify_all();
         }
+        // Whoever has waited as long as it may is not made to wait for a whole deadline more.
+        let stopped = self.state().stopped;
+        self.flush(if stopped { self.timeout.min(SLACK) } else { self.timeout });
         self.report_drops();
         if let Runner::Native(native) = &self.runner {
             native.close();
         }
     }
 
-    fn next(&self) -> Option<Told> {
+    fn next(&self) -> Option<Work> {
         self.report_drops();
+        let due = match &self.runner {
+            Runner::InProcess(inner) => inner.due(),
+            _ => None,
+        };
         let mut state = self.state();
         loop {
             if let Some((told, weight)) = state.queue.pop_front() {
                 state.bytes -= weight;
                 state.busy = true;
-                return Some(told);
+                return Some(Work::Told(told));
             }
             if state.closed {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+            state = match left {
+                Some(Duration::ZERO) => return Some(Work::Due),
+                Some(left) => {
+                    self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    /// What the hook holds back goes now.
+    fn flush(&self, timeout: Duration) {
+        let Runner::InProcess(inner) = &self.runner else { return };
+        match catch_unwind(AssertUnwindSafe(|| inner.flush(timeout))) {
+            Ok(Ok(())) => {}
+            Ok(Err(fault)) => self.report(None, &fault),
+            Err(_) => self.report(None, &panicked()),
         }
     }
 
@@ -202,6 +237,10 @@ impl Lane {
         // The callback is not ours; its panic must not end the lane.
         let _ = catch_unwind(AssertUnwindSafe(|| (self.on_fault)(seq, &self.name, &fault.detail)));
     }
+}
+
+fn panicked() -> Fault {
+    Fault::new(Defect::Internal, "calling it panicked")
 }
 
 /// The bytes of an event that grow with what the agent runs.

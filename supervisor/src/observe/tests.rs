@@ -17,7 +17,7 @@ fn start(dir: &Path, manifests: Vec<Manifest>) -> (Observers, Faults) {
     let seen = Arc::clone(&faults);
     let on_fault: OnFault =
         Arc::new(move |seq, hook, detail| seen.lock().unwrap().push((seq, format!("{hook}: {detail}"))));
-    (Observers::new(manifests, dir, &crate::trace::Redactor::default(), &on_fault), faults)
+    (Observers::new(manifests, dir, &crate::trace::Redactor::default(), &Arc::default(), &on_fault), faults)
 }
 
 fn observer(script: &str) -> Manifest {

@@ -20,7 +20,7 @@ pub struct Setup {
     pub dir: SessionDir,
     pub trace: Trace,
     pub seal: Box<dyn Seal>,
-    pub metrics: Option<Arc<Metrics>>,
+    pub metrics: Arc<Metrics>,
     pub container: Container,
     pub warnings: Vec<String>,
     /// Asks wait for someone, who answers over a socket in the session's folder.

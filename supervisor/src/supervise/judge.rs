@@ -182,9 +182,7 @@ impl Session {
         if refusal.defect.is_some() {
             counts.faults.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(metrics) = &self.ledger.metrics {
-            metrics.refused(refusal);
-        }
+        self.ledger.metrics.refused(refusal);
     }
 
     fn describe(&self, attempt: &Attempt, policy: &Policy) -> Event {

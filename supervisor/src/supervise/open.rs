@@ -26,7 +26,7 @@ pub(super) struct Opening {
     pub(super) config: Config,
     pub(super) dir: SessionDir,
     pub(super) trace: Trace,
-    pub(super) metrics: Option<Arc<Metrics>>,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) seal: Box<dyn Seal>,
     pub(super) wait_killable: bool,
     pub(super) adopts: bool,
@@ -88,10 +88,8 @@ pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
     if opening.verbose {
         tracing::info!(?started, "session");
     }
-    if let Some(metrics) = &ledger.metrics {
-        metrics.session_begins();
-        metrics.in_force(&config.source, &config.digest);
-    }
+    ledger.metrics.session_begins();
+    ledger.metrics.in_force(&config.source, &config.digest);
     Ok(Arc::new(Session {
         id: dir.id.clone(),
         dir,
@@ -172,9 +170,7 @@ impl Session {
     pub(super) fn settle_accounts(&self) {
         self.ledger.undelivered(self.in_force.drain());
         self.ledger.note(&Record::SessionEnd { totals: self.ledger.counts.totals() });
-        if let Some(metrics) = &self.ledger.metrics {
-            metrics.session_ends();
-        }
+        self.ledger.metrics.session_ends();
     }
 }
 
@@ -194,10 +190,12 @@ pub(super) fn start_observers(
     ledger: &Arc<Ledger>,
 ) -> Observers {
     let ledger = Arc::clone(ledger);
+    let metrics = Arc::clone(&ledger.metrics);
     Observers::new(
         config.hooks.clone(),
         &dir.logs_dir,
         redactor,
+        &metrics,
         &(Arc::new(move |seq: Option<u64>, hook: &str, detail: &str| {
             ledger.hook_fault(seq, hook, detail);
         }) as crate::observe::OnFault),

@@ -158,9 +158,7 @@ impl Session {
         self.tracker.admit(Arc::clone(&judged.event), likely_errno);
         self.ledger.counts.execs.fetch_add(1, Ordering::Relaxed);
         self.ledger.counts.allowed.fetch_add(1, Ordering::Relaxed);
-        if let Some(metrics) = &self.ledger.metrics {
-            metrics.allowed();
-        }
+        self.ledger.metrics.allowed();
         Ok(())
     }
 

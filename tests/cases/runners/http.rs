@@ -8,31 +8,53 @@ use shellgate_tests::Gate;
 
 use super::{policy, run};
 
-/// Answers every request on loopback with `answer`, each on a connection of its own, for as long as the test runs.
-pub(crate) fn endpoint(answer: impl Fn(&Value) -> String + Send + 'static) -> Value {
+/// What was POSTed, and where to.
+pub(crate) struct Posted {
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Posted {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+}
+
+/// Answers every request on loopback with `answer`, each on a connection of its own, for as long as the test runs. Says
+/// where.
+pub(crate) fn served(answer: impl Fn(&Posted) -> Vec<u8> + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
-    let url = format!("http://{}/judge", listener.local_addr().expect("it is bound"));
+    let url = format!("http://{}", listener.local_addr().expect("it is bound"));
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let mut reader = BufReader::new(stream);
-            let mut length = 0;
+            let mut posted = Posted { path: String::new(), headers: Vec::new(), body: Vec::new() };
             loop {
                 let mut line = String::new();
                 if reader.read_line(&mut line).unwrap_or(0) == 0 || line.trim().is_empty() {
                     break;
                 }
-                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap_or(0);
+                if posted.path.is_empty() {
+                    line.split(' ').nth(1).unwrap_or_default().clone_into(&mut posted.path);
+                } else if let Some((name, value)) = line.split_once(':') {
+                    posted.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
                 }
             }
-            let mut body = vec![0; length];
-            if reader.read_exact(&mut body).is_ok() {
-                let event = serde_json::from_slice(&body).unwrap_or_default();
-                let _ = reader.get_mut().write_all(answer(&event).as_bytes());
+            posted.body = vec![0; posted.header("content-length").parse().unwrap_or(0)];
+            if reader.read_exact(&mut posted.body).is_ok() {
+                let _ = reader.get_mut().write_all(&answer(&posted));
             }
         }
     });
-    json!({"url": url})
+    url
+}
+
+/// An endpoint that is sent JSON.
+pub(crate) fn endpoint(answer: impl Fn(&Value) -> String + Send + 'static) -> Value {
+    let url =
+        served(move |posted| answer(&serde_json::from_slice(&posted.body).unwrap_or_default()).into_bytes());
+    json!({"url": format!("{url}/judge")})
 }
 
 pub(crate) fn ok(body: &str) -> String {

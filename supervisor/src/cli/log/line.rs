@@ -135,7 +135,7 @@ pub(super) fn ran(event: &Event, outcome: Option<&Outcome>) -> String {
 
 /// An exec that was refused, and by whom.
 pub(super) fn refused(denied: &CallDenied<'_>) -> String {
-    let defect = denied.defect.map_or_else(String::new, |defect| format!(" [{}]", word_of(defect)));
+    let defect = denied.defect.map_or_else(String::new, |defect| format!(" [{}]", defect.word()));
     let detail = denied.detail.as_deref().filter(|detail| !detail.is_empty());
     let detail = detail.map_or_else(String::new, |detail| format!(" ({})", escape(detail)));
     let (hook, reason) = (escape(&denied.hook), escape(&denied.reason));
@@ -166,10 +166,6 @@ pub(in crate::cli) fn tool_call(event: &LifecycleEvent) -> String {
         input.push('…');
     }
     format!("{} {}", escape(event.payload.tool()), escape(&input))
-}
-
-pub(in crate::cli) fn word_of(defect: crate::hooks::Defect) -> String {
-    serde_json::to_value(defect).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 pub(super) fn became(outcome: &Outcome) -> String {

@@ -9,9 +9,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
-use super::LogArgs;
+use super::{Format, LogArgs};
 use crate::cli::log::escape::escape;
 use crate::cli::log::line::{Mark, Style, line};
+use crate::cli::log::ocsf::Ocsf;
 use crate::cli::log::source::Source;
 use crate::cli::say;
 use crate::event::Outcome;
@@ -28,8 +29,11 @@ pub(super) fn print(
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     // Looking back, an exec and its end are one line; looking forward, the end is not known yet.
-    let outcomes = if args.follow || args.json || args.denied { HashMap::new() } else { outcomes(source)? };
-    let mut printer = Printer { source, args, style, outcomes };
+    let format = args.format();
+    let ahead = format == Format::Text && !args.follow && !args.denied;
+    let outcomes = if ahead { outcomes(source)? } else { HashMap::new() };
+    let ocsf = (format == Format::Ocsf).then(|| Ocsf::new(&source.session_id));
+    let mut printer = Printer { source, args, style, outcomes, format, ocsf };
     let context = || format!("cannot read {}", source.path.display());
     let mut reader = source.open()?;
     let mut file = Seen::now(source);
@@ -98,6 +102,9 @@ struct Printer<'a> {
     args: &'a LogArgs,
     style: Style,
     outcomes: HashMap<u64, Outcome>,
+    format: Format,
+    /// With `Format::Ocsf`.
+    ocsf: Option<Ocsf>,
 }
 
 impl Printer<'_> {
@@ -108,27 +115,27 @@ impl Printer<'_> {
                 if !self.source.holds(&record) {
                     return Ok(false);
                 }
-                if !self.args.denied || matches!(*record, Line::CallDenied(_)) {
-                    self.record(&record, &raw, out)?;
-                }
+                self.record(&record, &raw, out)?;
                 Ok(matches!(*record, Line::SessionEnd(_)))
             }
             Item::Foreign { raw } => {
-                if self.args.json && !self.args.denied {
-                    put_raw(&raw, out)?;
-                } else if !self.args.denied {
-                    let text = format!("a later version wrote: {}", escape(&String::from_utf8_lossy(&raw)));
-                    writeln!(out, "{}", self.style.paint(Mark::Note, &text))?;
+                let text = || format!("a later version wrote: {}", escape(&String::from_utf8_lossy(&raw)));
+                match self.format {
+                    _ if self.args.denied => {}
+                    Format::Json => put_raw(&raw, out)?,
+                    Format::Text => writeln!(out, "{}", self.style.paint(Mark::Note, &text()))?,
+                    // What it means is not known, so no event is made of it.
+                    Format::Ocsf => say(format_args!("{}", text())),
                 }
                 Ok(false)
             }
             Item::Torn { offset, bytes } => {
                 let text = format!("torn record: {bytes} bytes at offset {offset} cannot be read");
-                if self.args.json {
+                if self.format == Format::Text {
+                    writeln!(out, "{}", self.style.paint(Mark::Fault, &text))?;
+                } else {
                     // Not a record, so not for the program that reads them.
                     say(format_args!("{text}"));
-                } else {
-                    writeln!(out, "{}", self.style.paint(Mark::Fault, &text))?;
                 }
                 Ok(false)
             }
@@ -136,7 +143,18 @@ impl Printer<'_> {
     }
 
     fn record(&mut self, record: &Line<'_>, raw: &[u8], out: &mut impl Write) -> io::Result<()> {
-        if self.args.json {
+        let wanted = !self.args.denied || matches!(record, Line::CallDenied(_));
+        if let Some(ocsf) = &mut self.ocsf {
+            // It is told of every record: a refused program has ancestors.
+            return match ocsf.event(record) {
+                Some(event) if wanted => writeln!(out, "{event}"),
+                _ => Ok(()),
+            };
+        }
+        if !wanted {
+            return Ok(());
+        }
+        if self.format == Format::Json {
             return put_raw(raw, out);
         }
         let outcome = match record {

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::tail::{Mark, Next, Tail};
 use crate::cli::log::escape::{escape, escape_lines};
-use crate::cli::log::line::word_of;
 use crate::cli::log::source::Source;
 use crate::event::{Event, Recipe, Script};
 use crate::trace::read::Item;
@@ -117,7 +116,7 @@ fn of_script(script: &Script, told: &mut Vec<Section>) {
 
 fn of_answers(answers: &[AnswerLine], told: &mut Vec<Section>) {
     let lines = answers.iter().map(|answer| {
-        let defect = answer.defect.map(|defect| format!(" [{}]", word_of(defect))).unwrap_or_default();
+        let defect = answer.defect.map(|defect| format!(" [{}]", defect.word())).unwrap_or_default();
         let reason = answer.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
         format!("{}  {}{defect}{reason}  ({} us)\n", answer.hook, answer.answer, answer.duration_us)
     });

@@ -6,9 +6,10 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::cli::log::escape::escape;
-use crate::cli::log::line::{how, tool_call, word_of};
+use crate::cli::log::line::{how, tool_call};
 use crate::event::lifecycle::LifecycleEvent;
 use crate::event::{Event, OutcomeKind};
+use crate::hooks::Defect;
 use crate::trace::Totals;
 use crate::trace::read::Item;
 use crate::trace::record::{AnswerLine, CallDenied, Denied, Line, SessionStart};
@@ -164,7 +165,7 @@ impl Row {
                 Some(detail) => format!("{} ({})", escape(&denied.reason), escape(detail)),
                 None => safe(&denied.reason),
             },
-            defect: denied.defect.map(word_of).unwrap_or_default(),
+            defect: denied.defect.map(Defect::word).unwrap_or_default(),
             answers: said(&denied.answers),
             ..Self::default()
         };
@@ -217,7 +218,7 @@ fn said(answers: &[AnswerLine]) -> Vec<Said> {
         hook: safe(&answer.hook),
         answer: safe(&answer.answer),
         us: answer.duration_us,
-        defect: answer.defect.map(word_of),
+        defect: answer.defect.map(Defect::word),
     });
     said.collect()
 }

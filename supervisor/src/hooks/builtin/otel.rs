@@ -1,43 +1,71 @@
-//! `otel`: spans of programs and tool calls, sent to an OpenTelemetry collector (OTLP over HTTP, JSON encoding). Nobody
-//! waits for it; what cannot be delivered is a failure in the hook's log, with the number of spans that it lost.
+//! `otel`: what happens in a session, sent to an OpenTelemetry collector. Nobody waits for it; what cannot be delivered is
+//! a failure in the hook's log, with the number of what it lost.
 
+#[cfg(feature = "otlp")]
+mod export;
+#[cfg(feature = "otlp")]
+mod grpc;
+#[cfg(feature = "otlp")]
+mod log;
+#[cfg(feature = "otlp")]
+mod metric;
+#[cfg(feature = "otlp")]
+mod signal;
+#[cfg(feature = "otlp")]
 mod span;
+#[cfg(feature = "otlp")]
+mod wire;
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use self::span::Spans;
-use crate::hooks::Defect;
-use crate::hooks::command::Fault;
-use crate::hooks::http::Http;
-use crate::hooks::in_process::{InProcess, Told, Wanted};
-use crate::hooks::manifest::Binding;
+use crate::hooks::in_process::InProcess;
 
-/// Spans of one request, and how long the first of them may wait for the others.
-const BATCH: usize = 64;
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Options of `otel`.
+/// Options of `otel`. No environment variable is read: where an audit trail goes is the configuration's to say.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Otel {
-    /// Where spans are sent; plain http only on this machine.
-    pub endpoint: String,
+    /// Where the collector listens, without the path of a signal; plain http only on this machine.
+    pub endpoint: Option<String>,
+    /// How it travels.
+    pub protocol: Protocol,
+    /// What is sent; all three when nothing is said.
+    pub signals: BTreeSet<Signal>,
+    /// Sent with each request as written.
     pub headers: BTreeMap<String, String>,
     /// `service.name` of the resource.
     pub service: String,
 }
 
+/// By OpenTelemetry's names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Protocol {
+    #[serde(rename = "grpc")]
+    Grpc,
+    #[default]
+    #[serde(rename = "http/protobuf")]
+    Protobuf,
+    #[serde(rename = "http/json")]
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Signal {
+    Traces,
+    Logs,
+    Metrics,
+}
+
 impl Default for Otel {
     fn default() -> Self {
         Self {
-            endpoint: "http://127.0.0.1:4318/v1/traces".to_owned(),
+            endpoint: None,
+            protocol: Protocol::default(),
+            signals: [Signal::Traces, Signal::Logs, Signal::Metrics].into(),
             headers: BTreeMap::new(),
             service: "shellgate".to_owned(),
         }
@@ -45,72 +73,26 @@ impl Default for Otel {
 }
 
 impl Otel {
-    pub(super) fn build(&self) -> Result<Exporter, String> {
-        let http = Http::new(&self.endpoint, self.headers.clone()).map_err(|error| error.to_string())?;
-        Ok(Exporter { http, service: self.service.clone(), waiting: Mutex::default() })
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct Exporter {
-    http: Http,
-    service: String,
-    waiting: Mutex<Waiting>,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    made: Spans,
-    spans: Vec<Value>,
-    since: Option<Instant>,
-}
-
-impl InProcess for Exporter {
-    fn observe(&self, timeout: Duration, told: &Told, _wanted: Wanted<'_>) -> Result<(), Fault> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = waiting.made.of(told);
-        waiting.spans.extend(made);
-        let since = *waiting.since.get_or_insert_with(Instant::now);
-        let over = matches!(told, Told::Lifecycle(event) if event.event == Binding::OnSessionEnd.to_string());
-        if waiting.spans.is_empty() || !over && waiting.spans.len() < BATCH && since.elapsed() < PATIENCE {
-            return Ok(());
+    #[cfg(feature = "otlp")]
+    pub(super) fn build(&self) -> Result<Arc<dyn InProcess>, String> {
+        let port = if self.protocol == Protocol::Grpc { 4317 } else { 4318 };
+        let endpoint = self.endpoint.clone().unwrap_or_else(|| format!("http://127.0.0.1:{port}"));
+        let endpoint = endpoint.trim_end_matches('/');
+        if self.signals.is_empty() {
+            return Err("signals: names nothing; name traces, logs or metrics, or leave it out".to_owned());
         }
-        waiting.since = None;
-        self.send(&std::mem::take(&mut waiting.spans), timeout)
-    }
-}
-
-impl Exporter {
-    fn send(&self, spans: &[Value], timeout: Duration) -> Result<(), Fault> {
-        let count = spans.len();
-        let body = json!({"resourceSpans": [{
-            "resource": {"attributes": [span::text("service.name", &self.service)]},
-            "scopeSpans": [{
-                "scope": {"name": "shellgate", "version": env!("CARGO_PKG_VERSION")},
-                "spans": spans,
-            }],
-        }]});
-        let lost =
-            |fault: Fault| Fault::new(fault.defect, format!("{count} spans are lost: {}", fault.detail));
-        let answer = self.http.post(timeout, body.to_string().as_bytes()).map_err(lost)?;
-        // A collector may take a part; an answer that says nothing of it has taken all.
-        let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
-        let partial = &answer["partialSuccess"];
-        let rejected = &partial["rejectedSpans"];
-        let rejected = rejected.as_u64().or_else(|| rejected.as_str()?.parse().ok()).unwrap_or(0);
-        if rejected > 0 {
-            let why = partial["errorMessage"].as_str().unwrap_or("no reason was given");
-            return Err(Fault::new(
-                Defect::Crash,
-                format!("{rejected} of {count} spans were rejected: {why}"),
-            ));
+        if let Some(base) =
+            ["/v1/traces", "/v1/logs", "/v1/metrics"].iter().find_map(|path| endpoint.strip_suffix(path))
+        {
+            return Err(format!("endpoint: the path of a signal is added to it; write {base:?}"));
         }
-        Ok(())
+        let wire = wire::Wire::new(self.protocol, endpoint, &self.headers)?;
+        Ok(Arc::new(export::Exporter::new(wire, self.clone())))
     }
-}
 
-impl fmt::Display for Exporter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("builtin: otel")
+    #[cfg(not(feature = "otlp"))]
+    pub(super) fn build(&self) -> Result<Arc<dyn InProcess>, String> {
+        Err("this shellgate was built without the hook otel; build it with the feature \"otlp\", which is on by default"
+            .to_owned())
     }
 }

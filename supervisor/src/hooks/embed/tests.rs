@@ -187,7 +187,13 @@ fn observers(
     let seen = Arc::clone(&faults);
     let on_fault: OnFault = Arc::new(move |_, _, detail: &str| seen.lock().unwrap().push(detail.to_owned()));
     let hook = observer(Arc::new(Watch(Arc::clone(calls), does)));
-    let observers = Observers::new(vec![hook], logs.path(), &crate::trace::Redactor::default(), &on_fault);
+    let observers = Observers::new(
+        vec![hook],
+        logs.path(),
+        &crate::trace::Redactor::default(),
+        &Arc::default(),
+        &on_fault,
+    );
     (observers, faults, logs)
 }
 

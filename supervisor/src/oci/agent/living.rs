@@ -92,7 +92,7 @@ impl Agent {
             config,
             dir,
             seal: self.seal.part(),
-            metrics: Some(Arc::clone(&self.metrics)),
+            metrics: Arc::clone(&self.metrics),
             container,
             warnings,
             interactive: self.plan.interactive,
