@@ -16,8 +16,16 @@ use crate::hooks::http::Http;
 
 #[derive(Debug)]
 pub(super) enum Wire {
-    Http { traces: Http, logs: Http, metrics: Http, json: bool },
+    Http(Box<Paths>),
     Grpc(Box<Grpc>),
+}
+
+#[derive(Debug)]
+pub(super) struct Paths {
+    traces: Http,
+    logs: Http,
+    metrics: Http,
+    json: bool,
 }
 
 impl Wire {
@@ -33,8 +41,8 @@ impl Wire {
         let (traces, logs, metrics) = (http("/v1/traces")?, http("/v1/logs")?, http("/v1/metrics")?);
         Ok(match protocol {
             Protocol::Grpc => Self::Grpc(Box::new(Grpc::new(endpoint, headers)?)),
-            Protocol::Protobuf => Self::Http { traces, logs, metrics, json: false },
-            Protocol::Json => Self::Http { traces, logs, metrics, json: true },
+            Protocol::Protobuf => Self::Http(Box::new(Paths { traces, logs, metrics, json: false })),
+            Protocol::Json => Self::Http(Box::new(Paths { traces, logs, metrics, json: true })),
         })
     }
 
@@ -42,10 +50,10 @@ impl Wire {
         let (count, noun) = batch.size();
         let answered = match self {
             Self::Grpc(grpc) => grpc.send(batch, timeout),
-            Self::Http { traces, logs, metrics, json } => match batch {
-                Batch::Spans(request, _) => post(traces, request, *json, timeout),
-                Batch::Logs(request, _) => post(logs, request, *json, timeout),
-                Batch::Metrics(request, _) => post(metrics, request, *json, timeout),
+            Self::Http(http) => match batch {
+                Batch::Spans(request, _) => post(&http.traces, request, http.json, timeout),
+                Batch::Logs(request, _) => post(&http.logs, request, http.json, timeout),
+                Batch::Metrics(request, _) => post(&http.metrics, request, http.json, timeout),
             },
         };
         let (rejected, why) = answered.map_err(|fault| lost(count, noun, &fault))?;
