@@ -91,6 +91,7 @@ impl Otel {
     }
 
     #[cfg(not(feature = "otlp"))]
+    #[expect(clippy::unused_self, reason = "the same call with and without the feature")]
     pub(super) fn build(&self) -> Result<Arc<dyn InProcess>, String> {
         Err("this shellgate was built without the hook otel; build it with the feature \"otlp\", which is on by default"
             .to_owned())
