@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use shellgate_tests::{faults, kubectl, need, shellgate, skip};
+use shellgate_tests::{faults, kubectl, need, shellgate};
 
 use super::profile::{BASE, checked, has_base, profile};
 
@@ -17,8 +17,6 @@ const EXAMPLE: &str = include_str!("../../../deploy/example.yaml");
 const POLICY: &str = include_str!("../../../deploy/base/policies/default.yaml");
 const PROFILE: &str = include_str!("../../../deploy/base/profile/exec.json");
 const OPERATORS: &str = include_str!("../../../deploy/security-profiles-operator/seccompprofile.yaml");
-const CONTAINERFILE: &str = include_str!("../../../deploy/Containerfile");
-const WORKSPACE: &str = include_str!("../../../Cargo.toml");
 
 /// The oldest version of Kubernetes that has all that the manifests use, and the newest whose schemas there are.
 const VERSIONS: [&str; 2] = ["1.30", "1.37"];
@@ -182,53 +180,4 @@ fn the_policy_in_the_base_is_one() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     fs::write(&file, POLICY.replace("apt-get install", "ls")).unwrap();
     assert!(!validate().status.success(), "its examples are checked");
-}
-
-/// Whether the recipe of the image copies this path of the project.
-fn is_copied(path: &Path) -> bool {
-    let copied = CONTAINERFILE.lines().filter_map(|line| line.strip_prefix("COPY "));
-    let mut sources = copied.flat_map(|words| words.split(' ').rev().skip(1));
-    sources.any(|source| path.starts_with(source))
-}
-
-#[test]
-fn the_image_is_built_of_all_that_cargo_reads() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    if fs::read_dir(root.join("supervisor/src")).is_err() {
-        return skip("toolchain", "the sources cannot be read");
-    }
-    let members = WORKSPACE.lines().find_map(|line| line.strip_prefix("members = [")).expect("it has some");
-    let members = members.trim_end_matches(']').split(", ").map(|member| member.trim_matches('"'));
-    for member in members.chain(["Cargo.toml", "Cargo.lock"]) {
-        assert!(is_copied(Path::new(member)), "{member} is not copied");
-    }
-    let mut included = 0;
-    for package in ["supervisor/src", "common/src"] {
-        for (folder, path) in includes(&root.join(package)) {
-            let file = fs::canonicalize(folder.join(&path)).expect("what is included is there");
-            let file = file.strip_prefix(fs::canonicalize(&root).unwrap()).expect("it is ours");
-            assert!(is_copied(file), "{} is not copied", file.display());
-            included += 1;
-        }
-    }
-    assert!(included > 1, "the seal's programs are one of them");
-    assert!(!is_copied(Path::new("docs/hooks.md")));
-}
-
-/// Files that sources include, by the folder of the source.
-fn includes(folder: &Path) -> Vec<(PathBuf, String)> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(includes(&path));
-            continue;
-        }
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        for call in ["include_str!(\"", "include_bytes!(\""] {
-            let named = text.split(call).skip(1).filter_map(|rest| rest.split('"').next());
-            found.extend(named.map(|name| (folder.to_owned(), name.to_owned())));
-        }
-    }
-    found
 }

@@ -237,7 +237,8 @@ fn a_collector_that_does_not_answer_holds_up_no_program() {
         .bash(&format!("for i in {{1..140}}; do /bin/true; done; /bin/echo >{}; exit 0", over.display()));
     ran.exits(0);
     assert_eq!(ran.shells().len(), 142, "{}", ran.story());
-    assert!(faults(&ran).is_empty(), "{:?}", faults(&ran));
+    // Where sending takes longer than a session waits at its end, the end itself may be what is lost.
+    assert!(faults(&ran).iter().all(|fault| fault["seq"].is_null()), "{:?}", faults(&ran));
 
     let deaf = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback is there");
     let endpoint = format!("http://{}", deaf.local_addr().expect("it is bound"));
