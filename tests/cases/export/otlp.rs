@@ -243,7 +243,8 @@ fn a_collector_that_does_not_answer_holds_up_no_program() {
     let deaf = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback is there");
     let endpoint = format!("http://{}", deaf.local_addr().expect("it is bound"));
     let otel = json!({"otel": {"endpoint": endpoint, "protocol": "grpc"}});
-    let hook = json!({"name": "out", "timeout": "1s", "builtin": otel});
+    // Shorter than what a session waits at its end, so that the hook is there to tell.
+    let hook = json!({"name": "out", "timeout": "200ms", "builtin": otel});
     let ran = Gate::with_hooks(&[passes("guard"), hook]).bash("/bin/true; exit 0");
     ran.exits(0);
     let said = log(&ran, "hook-out.log");
