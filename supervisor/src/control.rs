@@ -6,6 +6,7 @@
 pub mod approvals;
 mod client;
 mod connection;
+mod deciding;
 mod enclosing;
 mod lines;
 mod methods;

@@ -12,6 +12,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::Service;
+use super::deciding::{Deciding, Underway};
 use super::lines::{Line, Lines};
 use super::methods;
 use super::peer::Peer;
@@ -44,7 +45,13 @@ impl Response {
     }
 }
 
-pub(super) async fn converse(stream: UnixStream, peer: Arc<Peer>, service: Arc<dyn Service>, seat: Seat) {
+pub(super) async fn converse(
+    stream: UnixStream,
+    peer: Arc<Peer>,
+    service: Arc<dyn Service>,
+    seat: Seat,
+    deciding: Deciding,
+) {
     let _seat = seat;
     let stream = Arc::new(stream);
     let (read, mut write) = match split(&stream) {
@@ -59,9 +66,13 @@ pub(super) async fn converse(stream: UnixStream, peer: Arc<Peer>, service: Arc<d
     }
     let mut lines = Lines::new(read, LINE_LIMIT, READ_PATIENCE);
     loop {
+        // Dropped when the answer is sent.
+        let mut underway = None;
         let (answer, last) = match lines.next().await {
             Line::Whole(line) if line.trim_ascii().is_empty() => continue,
-            Line::Whole(line) => (answer(line, &peer, &service, &stream).await, false),
+            Line::Whole(line) => {
+                (answer(line, &peer, &service, &stream, &deciding, &mut underway).await, false)
+            }
             Line::TooLong => {
                 let error = RpcError::new(INVALID, format!("a message has at most {LINE_LIMIT} bytes"));
                 (Some(Response::failed(Value::Null, error)), true)
@@ -109,12 +120,15 @@ async fn answer(
     peer: &Arc<Peer>,
     service: &Arc<dyn Service>,
     stream: &Arc<UnixStream>,
+    deciding: &Deciding,
+    underway: &mut Option<Underway>,
 ) -> Option<Response> {
     let request = match parse(&line) {
         Ok(request) => request,
         Err((id, error)) => return Some(Response::failed(id, error)),
     };
     let id = request.id.clone();
+    *underway = methods::DECISIONS.contains(&&*request.method).then(|| deciding.begin());
     let gone = Arc::new(AtomicBool::new(false));
     let (peer, service, wanted) = (Arc::clone(peer), Arc::clone(service), Arc::clone(&gone));
     let mut work = tokio::task::spawn_blocking(move || {

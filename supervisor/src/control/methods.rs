@@ -16,6 +16,9 @@ use super::{EventError, Service};
 /// Longest wait of `approvals.list`.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
+/// Methods that answer an ask.
+pub(super) const DECISIONS: [&str; 2] = ["approvals.allow", "approvals.deny"];
+
 pub(super) fn call(
     service: &dyn Service,
     peer: &Peer,

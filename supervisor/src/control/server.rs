@@ -22,6 +22,7 @@ use nix::sys::stat::{Mode, fchmod};
 
 use super::Service;
 use super::connection::{self, Seat};
+use super::deciding::Deciding;
 use super::peer::Peer;
 use super::tree::Tree;
 use super::wire::{BUSY, Response, RpcError};
@@ -51,7 +52,7 @@ pub fn bind(place: &SocketPlace) -> io::Result<Bound> {
         own_folder(place).map(std::fs::remove_dir);
     })?;
     let (alive, end) = UnixStream::pair()?;
-    let file = Serving { place: place.clone(), _alive: alive };
+    let file = Serving { place: place.clone(), deciding: Deciding::default(), _alive: alive };
     if let Some(link) = &place.link {
         std::os::unix::fs::symlink(&place.path, link)?;
     }
@@ -75,6 +76,7 @@ pub fn listen_privately(path: &Path, kind: SockType) -> io::Result<OwnedFd> {
 #[derive(Debug)]
 pub struct Serving {
     place: SocketPlace,
+    deciding: Deciding,
     /// Closed with us, which whoever serves sees.
     _alive: UnixStream,
 }
@@ -86,6 +88,7 @@ fn own_folder(place: &SocketPlace) -> Option<&Path> {
 
 impl Drop for Serving {
     fn drop(&mut self) {
+        self.deciding.wait();
         let _ = std::fs::remove_file(&self.place.path);
         if let Some(link) = &self.place.link {
             let _ = std::fs::remove_file(link);
@@ -101,15 +104,22 @@ pub fn serve(bound: Bound, service: Arc<dyn Service>, tree: Tree) -> io::Result<
     let Bound { listener, file: serving, end } = bound;
     listener.set_nonblocking(true)?;
     end.set_nonblocking(true)?;
+    let deciding = serving.deciding.clone();
     thread::Builder::new().name("control".into()).spawn(move || {
-        if let Err(error) = run(listener, end, service, tree) {
+        if let Err(error) = run(listener, end, service, tree, deciding) {
             tracing::error!(%error, "the control socket is not served any more");
         }
     })?;
     Ok(serving)
 }
 
-fn run(listener: UnixListener, end: UnixStream, service: Arc<dyn Service>, tree: Tree) -> io::Result<()> {
+fn run(
+    listener: UnixListener,
+    end: UnixStream,
+    service: Arc<dyn Service>,
+    tree: Tree,
+    deciding: Deciding,
+) -> io::Result<()> {
     // Most sessions never see a peer; they pay a sleeping thread and no runtime.
     let mut called =
         [PollFd::new(listener.as_fd(), PollFlags::POLLIN), PollFd::new(end.as_fd(), PollFlags::POLLIN)];
@@ -125,7 +135,7 @@ fn run(listener: UnixListener, end: UnixStream, service: Arc<dyn Service>, tree:
         .build()?;
     let served = runtime.block_on(async move {
         let listener = tokio::net::UnixListener::from_std(listener)?;
-        let seats = Seats { inside: Arc::default(), outside: Arc::default() };
+        let seats = Seats { inside: Arc::default(), outside: Arc::default(), deciding };
         let end = tokio::net::UnixStream::from_std(end)?;
         loop {
             let called = poll_fn(|context| match end.poll_read_ready(context) {
@@ -147,6 +157,7 @@ fn run(listener: UnixListener, end: UnixStream, service: Arc<dyn Service>, tree:
 struct Seats {
     inside: Arc<AtomicUsize>,
     outside: Arc<AtomicUsize>,
+    deciding: Deciding,
 }
 
 fn admit(stream: tokio::net::UnixStream, service: &Arc<dyn Service>, seats: &Seats, tree: &Tree) {
@@ -163,5 +174,11 @@ fn admit(stream: tokio::net::UnixStream, service: &Arc<dyn Service>, seats: &Sea
         return;
     }
     let seat = Seat(Arc::clone(taken));
-    tokio::spawn(connection::converse(stream, Arc::new(peer), Arc::clone(service), seat));
+    tokio::spawn(connection::converse(
+        stream,
+        Arc::new(peer),
+        Arc::clone(service),
+        seat,
+        seats.deciding.clone(),
+    ));
 }
