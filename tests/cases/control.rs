@@ -313,9 +313,10 @@ fn a_peer_that_hangs_up_ends_the_hooks_that_were_asked_for_it() {
 fn one_slow_hook_of_a_peer_delays_neither_another_peer_nor_an_exec() {
     let slow = r#"case $(cat) in *wait*) read x < {work}/hold;; esac; echo '{"verdict":"none"}'"#;
     let live = Gate::with_hooks(&[passes("guard"), bound("slow", "on-tool-call", "deny", slow)])
+        .pipe("on")
         .pipe("go")
         .pipe("hold")
-        .start(["bash", "-c", "echo > up; read x < go; /bin/true; echo done > ran; read x < go"]);
+        .start(["bash", "-c", "echo > up; read x < on; /bin/true; echo done > ran; read x < go"]);
     live.file("up");
     let mut waiting = Socket::connect(&live.socket());
     let payload = json!({"tool_name": "wait", "input": {}});
@@ -325,7 +326,7 @@ fn one_slow_hook_of_a_peer_delays_neither_another_peer_nor_an_exec() {
             .send(format!("{}\n", json!({"jsonrpc": "2.0", "id": 1, "method": "event", "params": params})))
     );
     assert_eq!(Socket::connect(&live.socket()).call("event", &tool_call())["result"]["verdict"], "none");
-    live.give("go");
+    live.give("on");
     live.file("ran");
     live.give("hold");
     assert_eq!(waiting.receive().expect("an answer")["result"]["verdict"], "none");

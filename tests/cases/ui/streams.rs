@@ -57,8 +57,8 @@ fn a_timeline_has_who_started_what_how_it_ended_and_why_it_was_refused() {
 
 #[test]
 fn a_stream_that_was_cut_off_goes_on_behind_the_last_message() {
-    let line = "/bin/true first; read x < go; /bin/true second; read x < go";
-    let live = asking().pipe("go").start(["bash", "-c", line]);
+    let line = "/bin/true first; read x < go; /bin/true second; read x < on";
+    let live = asking().pipe("go").pipe("on").start(["bash", "-c", line]);
     let (ui, path) = (live.ui(), path(&live));
     let (_, events) = rows(&ui, &path, None, |row| row["kind"] == "ran");
     let id = events.iter().rev().find_map(|event| event.id.clone()).expect("rows have an id");
@@ -75,7 +75,7 @@ fn a_stream_that_was_cut_off_goes_on_behind_the_last_message() {
         assert!(all.iter().any(|row| row["kind"] == "start"), "{foreign}: {all:#?}");
         assert_eq!(events.iter().any(|event| event.name == "restart"), foreign == "1.2.3");
     }
-    live.give("go");
+    live.give("on");
     live.finish();
 }
 
