@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use clap::{Args, ValueEnum};
 
+use crate::places::target;
 use crate::process;
 use columns::Column;
 use workloads::Row;
@@ -83,9 +84,8 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> Result<()> {
         "--package",
         "shellgate",
     ]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let folder = tempfile::tempdir().context("cannot make a folder for the programs")?;
-    let bench = Bench { folder, gate: target.join("release/shellgate") };
+    let bench = Bench { folder, gate: target(root).join("release/shellgate") };
     let mut tables = Vec::new();
     if wanted(Part::Exec) {
         let mut columns = vec![columns::bare(), columns::floor()];

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use crate::process::stdout;
-use crate::{setup, test};
+use crate::{places, setup, test};
 use baseline::{Baseline, Cost};
 
 /// The committed numbers.
@@ -136,12 +136,8 @@ fn cannot_tell(why: &str) -> Result<()> {
 
 /// The version decides what code it makes, and so does the architecture.
 fn compiler() -> Result<String> {
-    let told = stdout(Command::new("rustc").arg("-vV"))?;
-    let field = |name: &str| {
-        let found = told.lines().find_map(|line| line.strip_prefix(name));
-        found.with_context(|| format!("rustc -vV does not tell `{name}`"))
-    };
-    Ok(format!("rustc {} for {}", field("release: ")?, field("host: ")?))
+    let [release, host] = places::compiler(["release", "host"])?;
+    Ok(format!("rustc {release} for {host}"))
 }
 
 #[cfg(test)]

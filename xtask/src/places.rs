@@ -22,7 +22,17 @@ pub(crate) fn cargo_home() -> Result<PathBuf> {
 
 /// The target that the compiler builds for by itself.
 pub(crate) fn host() -> Result<String> {
+    let [host] = compiler(["host"])?;
+    Ok(host)
+}
+
+/// What the compiler says of itself, by these names.
+pub(crate) fn compiler<const N: usize>(names: [&str; N]) -> Result<[String; N]> {
     let told = stdout(Command::new("rustc").arg("-vV"))?;
-    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc does not tell its host")?.to_owned())
+    let mut fields = names.map(str::to_owned);
+    for field in &mut fields {
+        let found = told.lines().find_map(|line| line.strip_prefix(&*field)?.strip_prefix(": "));
+        *field = found.with_context(|| format!("rustc -vV does not tell `{field}`"))?.to_owned();
+    }
+    Ok(fields)
 }

@@ -26,6 +26,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use shellgate_guest::Plan;
 
+use crate::places::target;
 use crate::process::stdout;
 use crate::setup::{has, is_root};
 use accelerate::{Kvm, Wanted, candidates};
@@ -96,8 +97,7 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn new(root: &Path, args: &'a VmArgs) -> Result<Self> {
         ensure!(cfg!(target_arch = "x86_64"), "guests are x86_64, and so must this machine be");
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-        let cache = target.join("vm");
+        let cache = target(root).join("vm");
         std::fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
         let qemu = qemu(&cache)?;
         let kernels = kernel::kernels(&cache, &args.kernel)?;

@@ -33,6 +33,14 @@ impl Told {
             Self::Lifecycle(event) | Self::ToolRefused(event, _) => event.seq,
         }
     }
+
+    /// The event's session.
+    pub fn session_id(&self) -> &str {
+        match self {
+            Self::Exec(event) | Self::ExecRefused(event, _) => &event.session_id,
+            Self::Lifecycle(event) | Self::ToolRefused(event, _) => &event.session_id,
+        }
+    }
 }
 
 /// Whether somebody still waits for the answer.

@@ -67,7 +67,7 @@ impl Exporter {
             .into_iter()
             .filter_map(|batch| {
                 let left = until.saturating_duration_since(Instant::now());
-                self.wire.send(&batch, left).err()
+                self.wire.send(batch, left).err()
             })
             .collect();
         let Some(first) = failed.first() else { return Ok(()) };
@@ -98,7 +98,7 @@ impl Exporter {
 impl InProcess for Exporter {
     fn observe(&self, timeout: Duration, told: &Told, _wanted: Wanted<'_>) -> Result<(), Fault> {
         let mut waiting = self.waiting();
-        let session = session_of(told);
+        let session = told.session_id();
         let over = matches!(told, Told::Lifecycle(event) if event.event == Binding::OnSessionEnd.to_string());
         let time = span::time_of(told);
         let began = *waiting.began.entry(session.to_owned()).or_insert(time);
@@ -137,13 +137,6 @@ impl InProcess for Exporter {
         // Told about the next event while this one is sent.
         drop(waiting);
         self.send(taken, timeout)
-    }
-}
-
-fn session_of(told: &Told) -> &str {
-    match told {
-        Told::Exec(event) | Told::ExecRefused(event, _) => &event.session_id,
-        Told::Lifecycle(event) | Told::ToolRefused(event, _) => &event.session_id,
     }
 }
 

@@ -45,7 +45,7 @@ impl Grpc {
     }
 
     /// How many were not taken, and why.
-    pub(super) fn send(&self, batch: &Batch, timeout: Duration) -> Result<(i64, String), Fault> {
+    pub(super) fn send(&self, batch: Batch, timeout: Duration) -> Result<(i64, String), Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Fault::new(Defect::Spawn, error.to_string()))?;
         let done = runtime.block_on(async { tokio::time::timeout(timeout, self.call(batch)).await });
@@ -58,23 +58,22 @@ impl Grpc {
         }
     }
 
-    async fn call(&self, batch: &Batch) -> Result<(i64, String), String> {
+    async fn call(&self, batch: Batch) -> Result<(i64, String), String> {
         let asked = |error: &dyn std::fmt::Display| format!("cannot ask {}: {error}", self.url);
         let channel: Channel = self.endpoint.connect().await.map_err(|error| asked(&chain(&error)))?;
         let refused =
             |status: Status| format!("{} answered {:?}: {}", self.url, status.code(), status.message());
         Ok(match batch {
             Batch::Spans(request, _) => {
-                let sent = TraceServiceClient::new(channel).export(self.with_headers(request.clone())).await;
+                let sent = TraceServiceClient::new(channel).export(self.with_headers(request)).await;
                 sent.map_err(refused)?.into_inner().rejected()
             }
             Batch::Logs(request, _) => {
-                let sent = LogsServiceClient::new(channel).export(self.with_headers(request.clone())).await;
+                let sent = LogsServiceClient::new(channel).export(self.with_headers(request)).await;
                 sent.map_err(refused)?.into_inner().rejected()
             }
             Batch::Metrics(request, _) => {
-                let sent =
-                    MetricsServiceClient::new(channel).export(self.with_headers(request.clone())).await;
+                let sent = MetricsServiceClient::new(channel).export(self.with_headers(request)).await;
                 sent.map_err(refused)?.into_inner().rejected()
             }
         })

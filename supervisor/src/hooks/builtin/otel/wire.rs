@@ -46,14 +46,14 @@ impl Wire {
         })
     }
 
-    pub(super) fn send(&self, batch: &Batch, timeout: Duration) -> Result<(), Fault> {
+    pub(super) fn send(&self, batch: Batch, timeout: Duration) -> Result<(), Fault> {
         let (count, noun) = batch.size();
         let answered = match self {
             Self::Grpc(grpc) => grpc.send(batch, timeout),
             Self::Http(http) => match batch {
-                Batch::Spans(request, _) => post(&http.traces, request, http.json, timeout),
-                Batch::Logs(request, _) => post(&http.logs, request, http.json, timeout),
-                Batch::Metrics(request, _) => post(&http.metrics, request, http.json, timeout),
+                Batch::Spans(request, _) => post(&http.traces, &request, http.json, timeout),
+                Batch::Logs(request, _) => post(&http.logs, &request, http.json, timeout),
+                Batch::Metrics(request, _) => post(&http.metrics, &request, http.json, timeout),
             },
         };
         let (rejected, why) = answered.map_err(|fault| lost(count, noun, &fault))?;
