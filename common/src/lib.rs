@@ -5,6 +5,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod answer; // what the kernel side says when it is asked
 pub mod mac; // the keyed MAC over text and file
 pub mod offsets; // where this kernel keeps the fields that the programs read
 pub mod record; // what the kernel side reports

@@ -68,16 +68,6 @@ impl Seals {
     }
 }
 
-impl FileId {
-    /// From the bytes as the map has them.
-    #[must_use]
-    pub fn from_bytes(bytes: &[u8; size_of::<Self>()]) -> Self {
-        let [dev, ino, ctime_sec, ctime_nsec] =
-            core::array::from_fn(|i| u64::from_ne_bytes(bytes.as_chunks::<8>().0[i]));
-        Self { dev, ino, ctime_sec, ctime_nsec }
-    }
-}
-
 /// `st_dev` (what stat reports, `new_encode_dev` widened by glibc) in the encoding of `super_block.s_dev`
 /// (12 bits major, 20 bits minor; include/linux/kdev_t.h).
 #[must_use]

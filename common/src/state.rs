@@ -16,6 +16,3 @@ pub const LOST: u32 = 5;
 pub const ASLEEP: u32 = 6;
 /// How many there are.
 pub const COUNT: u32 = 7;
-
-/// Answer of `ask_identify`: where it lies in the answer array (one element, a `FileId`).
-pub const ANSWER: u32 = 0;

@@ -2,12 +2,19 @@
 //! are never attached. The section name only gives them the type that can be run so.
 
 use aya_ebpf::{macros::raw_tracepoint, programs::RawTracePointContext};
-use shellgate_common::{offsets::UPID_SIZE, state};
+use shellgate_common::{
+    answer::{CWD_ON_ROOT, Caller, NOEXEC, ON_ROOT, OpenFile, SAME_ROOT},
+    offsets::UPID_SIZE,
+    state,
+};
 
 use crate::{
-    kernel::{self, At, Unreadable, offset},
+    kernel::{self, At, Place, Unreadable, offset},
     maps,
 };
+
+/// include/linux/mount.h
+const MNT_NOEXEC: u32 = 4;
 
 /// Learns who the supervisor is and which pid namespace its numbers are from. Returns 0 when it knows.
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
@@ -33,20 +40,73 @@ pub(crate) fn ask_claim(ctx: RawTracePointContext) -> i32 {
     i32::from(!maps::claim(ctx.arg::<u64>(0) as u32))
 }
 
-/// Identity of the supervisor's open file `arg 0`, in the kernel's own terms, into the answer map. Returns 0
-/// when it is there.
+/// What there is to know of member `arg 0`, whose first thread waits in a notification, into the answer map.
+/// Returns 0 when it is there. Only a supervisor in the initial pid namespace can ask: it knows no other numbers.
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
-pub(crate) fn ask_identify(ctx: RawTracePointContext) -> i32 {
-    i32::from(try_identify(ctx.arg::<u64>(0)).is_err())
+pub(crate) fn ask_caller(ctx: RawTracePointContext) -> i32 {
+    i32::from(try_caller(ctx.arg::<u64>(0) as u32).is_err())
 }
 
 #[inline(always)]
-fn try_identify(fd: u64) -> Result<(), Unreadable> {
-    let table = kernel::current().follow(offset!(task_files))?.follow(offset!(files_fdt))?;
+fn try_caller(pid: u32) -> Result<(), Unreadable> {
+    if maps::state(state::LEVEL) != 0 {
+        return Err(Unreadable);
+    }
+    let task = At(maps::member(pid).ok_or(Unreadable)?.leader);
+    if kernel::pid_seen_by_supervisor(task)? != pid {
+        return Err(Unreadable);
+    }
+    let cred = task.follow(offset!(task_cred))?;
+    let (fs, ours) = (task.follow(offset!(task_fs))?, kernel::current().follow(offset!(task_fs))?);
+    let root = Place::read(fs, offset!(fs_root))?;
+    let cwd = Place::read(fs, offset!(fs_cwd))?;
+    let mut flags = 0;
+    if root == Place::read(ours, offset!(fs_root))? {
+        flags |= SAME_ROOT;
+    }
+    if cwd.mount == root.mount {
+        flags |= CWD_ON_ROOT;
+    }
+    maps::answer_caller(Caller {
+        ppid: task.follow(offset!(task_parent))?.read(offset!(task_tgid))?,
+        euid: cred.read(offset!(cred_euid))?,
+        egid: cred.read(offset!(cred_egid))?,
+        flags,
+        cwd: cwd.dentry,
+    });
+    Ok(())
+}
+
+/// What there is to know of the supervisor's open file `arg 0`, in the kernel's own terms, into the answer map.
+/// Returns 0 when it is there.
+#[raw_tracepoint(tracepoint = "sched_process_exec")]
+pub(crate) fn ask_file(ctx: RawTracePointContext) -> i32 {
+    i32::from(try_file(ctx.arg::<u64>(0)).is_err())
+}
+
+#[inline(always)]
+fn try_file(fd: u64) -> Result<(), Unreadable> {
+    let task = kernel::current();
+    let table = task.follow(offset!(task_files))?.follow(offset!(files_fdt))?;
     if fd >= u64::from(table.read::<u32>(offset!(fdt_max))?) {
         return Err(Unreadable);
     }
     let file = At(table.follow(offset!(fdt_fd))?.0 + fd * 8).follow(0)?;
-    maps::answer(kernel::identity(file)?);
+    let place = Place::read(file, offset!(file_path))?;
+    let inode = At(place.dentry).follow(offset!(dentry_inode))?;
+    let mut flags = 0;
+    if At(place.mount).read::<u32>(offset!(mnt_flags))? & MNT_NOEXEC != 0 {
+        flags |= NOEXEC;
+    }
+    if place.mount == Place::read(task.follow(offset!(task_fs))?, offset!(fs_root))?.mount {
+        flags |= ON_ROOT;
+    }
+    maps::answer_file(OpenFile {
+        id: kernel::identity(file)?,
+        dentry: place.dentry,
+        magic: inode.follow(offset!(inode_sb))?.read(offset!(sb_magic))?,
+        writers: inode.read(offset!(inode_writers))?,
+        flags,
+    });
     Ok(())
 }

@@ -76,6 +76,25 @@ impl At {
     }
 }
 
+/// A `struct path`: a directory or file, and the mount it was reached through.
+#[derive(PartialEq)]
+pub(crate) struct Place {
+    pub(crate) mount: u64,
+    pub(crate) dentry: u64,
+}
+
+impl Place {
+    /// The one `offset` bytes behind `base`.
+    #[inline(always)]
+    pub(crate) fn read(base: At, offset: u32) -> Result<Self, Unreadable> {
+        if offset == ABSENT {
+            return Err(Unreadable);
+        }
+        let path = At(base.0 + u64::from(offset));
+        Ok(Self { mount: path.follow(offset!(path_mnt))?.0, dentry: path.follow(offset!(path_dentry))?.0 })
+    }
+}
+
 /// The running task.
 #[inline(always)]
 pub(crate) fn current() -> At {

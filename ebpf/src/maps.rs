@@ -3,21 +3,33 @@
 use core::arch::asm;
 
 use aya_ebpf::{
-    bindings::BPF_NOEXIST,
+    bindings::{BPF_F_MMAPABLE, BPF_NOEXIST},
     macros::map,
     maps::{Array, HashMap, PerCpuArray, RingBuf},
 };
 use shellgate_common::{
+    answer::{Answer, Caller, OpenFile},
     mac::CHUNK_WORDS,
     record::Record,
-    seal::{FileId, Seals},
+    seal::Seals,
     state,
 };
 
-/// Members by process id in the initial pid namespace, with their id in the supervisor's. Preallocated: before
-/// 6.1 a tracepoint program must not allocate.
+/// A process of the tree.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Member {
+    /// Its id in the supervisor's pid namespace.
+    pub(crate) pid: u32,
+    _pad: u32,
+    /// The address of its first thread, which lives as long as the process.
+    pub(crate) leader: u64,
+}
+
+/// Members by process id in the initial pid namespace. Preallocated: before 6.1 a tracepoint program must not
+/// allocate.
 #[map]
-static MEMBERS: HashMap<u32, u32> = HashMap::with_max_entries(16384, 0);
+static MEMBERS: HashMap<u32, Member> = HashMap::with_max_entries(16384, 0);
 /// Live seals by process id in the supervisor's pid namespace. Only the supervisor inserts.
 #[map]
 static SEALS: HashMap<u32, Seals> = HashMap::with_max_entries(4096, 0);
@@ -26,8 +38,9 @@ static SEALS: HashMap<u32, Seals> = HashMap::with_max_entries(4096, 0);
 static CLAIMED: HashMap<u32, u32> = HashMap::with_max_entries(64, 0);
 #[map]
 static STATE: Array<u64> = Array::with_max_entries(state::COUNT, 0);
+/// The supervisor maps it, so that an answer costs it no call.
 #[map]
-static ANSWER: Array<FileId> = Array::with_max_entries(1, 0);
+static ANSWER: Array<Answer> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 #[map]
 pub(crate) static RECORDS: RingBuf = RingBuf::with_byte_size(1 << 19, 0);
 /// One chunk of user memory while it is absorbed. Tracepoint programs are not preempted (the supervisor refuses
@@ -38,15 +51,24 @@ static CHUNK: PerCpuArray<[u64; CHUNK_WORDS]> = PerCpuArray::with_max_entries(1,
 const _: () = assert!(size_of::<Record>().is_multiple_of(8));
 
 #[inline(always)]
-pub(crate) fn member(tgid: u32) -> Option<u32> {
+pub(crate) fn member(tgid: u32) -> Option<Member> {
     // SAFETY: copied at once; the supervisor never writes here and a member's own entry is only written in its
     // own context, so no one replaces it meanwhile.
     unsafe { MEMBERS.get(tgid) }.copied()
 }
 
 #[inline(always)]
-pub(crate) fn set_member(tgid: u32, pid: u32) -> Result<(), i32> {
-    MEMBERS.insert(tgid, pid, 0)
+pub(crate) fn set_member(tgid: u32, pid: u32, leader: u64) -> Result<(), i32> {
+    MEMBERS.insert(tgid, Member { pid, _pad: 0, leader }, 0)
+}
+
+/// Another thread has become the first one.
+#[inline(always)]
+pub(crate) fn set_leader(tgid: u32, leader: u64) {
+    if let Some(member) = MEMBERS.get_ptr_mut(tgid) {
+        // SAFETY: a valid element; one aligned number, written in the member's own context.
+        unsafe { (&raw mut (*member).leader).write(leader) };
+    }
 }
 
 #[inline(always)]
@@ -111,10 +133,18 @@ pub(crate) fn add(index: u32, value: u64) {
 }
 
 #[inline(always)]
-pub(crate) fn answer(file: FileId) {
+pub(crate) fn answer_caller(caller: Caller) {
     if let Some(place) = ANSWER.get_ptr_mut(0) {
         // SAFETY: a valid element; the supervisor asks one question at a time.
-        unsafe { place.write(file) };
+        unsafe { (&raw mut (*place).caller).write(caller) };
+    }
+}
+
+#[inline(always)]
+pub(crate) fn answer_file(file: OpenFile) {
+    if let Some(place) = ANSWER.get_ptr_mut(0) {
+        // SAFETY: as above.
+        unsafe { (&raw mut (*place).file).write(file) };
     }
 }
 

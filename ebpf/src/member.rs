@@ -46,24 +46,25 @@ fn try_fork(child: At) -> Result<(), Unreadable> {
         return Ok(());
     }
     let pid = kernel::pid_seen_by_supervisor(child)?;
-    maps::set_member(tgid, pid).map_err(|_| Unreadable)
+    maps::set_member(tgid, pid, child.0).map_err(|_| Unreadable)
 }
 
 /// If the running process is a member, its id in the supervisor's pid namespace. One that was announced becomes
 /// a member here.
 #[inline(always)]
 pub(crate) fn find(tgid: u32) -> Option<u32> {
-    if let Some(pid) = maps::member(tgid) {
-        return Some(pid);
+    if let Some(member) = maps::member(tgid) {
+        return Some(member.pid);
     }
     if maps::state(state::CLAIMS) == 0 {
         return None;
     }
-    let pid = kernel::pid_seen_by_supervisor(leader(kernel::current())).ok()?;
+    let leader = leader(kernel::current());
+    let pid = kernel::pid_seen_by_supervisor(leader).ok()?;
     if !maps::take_claim(pid) {
         return None;
     }
-    if maps::set_member(tgid, pid).is_err() {
+    if maps::set_member(tgid, pid, leader.0).is_err() {
         maps::add(state::OVERFLOW, 1);
     }
     Some(pid)

@@ -40,8 +40,13 @@ impl From<Unreadable> for Refusal {
 /// `sched_process_exec(task, old_pid, bprm)`: in the task, at the very end of a successful execve.
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
 pub(crate) fn on_exec(_ctx: RawTracePointContext) -> i32 {
-    let judged = match member::find(kernel::current_tgid()) {
-        Some(pid) => judge(pid),
+    let tgid = kernel::current_tgid();
+    let judged = match member::find(tgid) {
+        Some(pid) => {
+            // The thread that executes takes the first one's place.
+            maps::set_leader(tgid, kernel::current().0);
+            judge(pid)
+        }
         None => match stranger() {
             Some(record) => record,
             None => return 0,

@@ -9,6 +9,7 @@
 pub mod binfmt;
 pub mod call;
 pub mod hold;
+pub mod lookout;
 pub mod memory;
 pub mod process;
 pub mod program;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use crate::notify::{Notification, RawCall, Target};
 use call::Call;
+use lookout::Lookout;
 use process::Process;
 use program::Program;
 use view::View;
@@ -91,11 +93,11 @@ impl CaptureError {
 }
 
 /// Reads everything a verdict needs.
-pub fn capture(notification: &Notification) -> Result<Captured, CaptureError> {
-    read(notification.tid, notification.call)
+pub fn capture(notification: &Notification, lookout: &Lookout) -> Result<Captured, CaptureError> {
+    read(notification.tid, notification.call, lookout)
 }
 
-fn read(tid: i32, raw: RawCall) -> Result<Captured, CaptureError> {
+fn read(tid: i32, raw: RawCall, lookout: &Lookout) -> Result<Captured, CaptureError> {
     if tid <= 0 {
         return Err(CaptureError::Invisible);
     }
@@ -106,25 +108,21 @@ fn read(tid: i32, raw: RawCall) -> Result<Captured, CaptureError> {
     if call.is_check() {
         return Ok(Captured::Check);
     }
-    let process = process::read(tid)?;
-    let view = View::of(tid)?;
-    resolve(call, process, view)
+    resolve(call, tid, lookout)
 }
 
 /// The same for a command line that nobody has executed yet, as this very process would.
 pub fn rehearse(call: Call) -> Result<Captured, CaptureError> {
-    let tid = nix::unistd::gettid().as_raw();
-    let process = process::read(tid)?;
-    let view = View::of(tid)?;
-    resolve(call, process, view)
+    resolve(call, nix::unistd::gettid().as_raw(), &Lookout::default())
 }
 
-fn resolve(call: Call, process: Process, view: View) -> Result<Captured, CaptureError> {
-    let program = match program::open(&view, &process, &call)? {
+fn resolve(call: Call, tid: i32, lookout: &Lookout) -> Result<Captured, CaptureError> {
+    let (process, view) = lookout.caller(tid)?;
+    let program = match program::open(&view, &process, &call, lookout)? {
         Ok(program) => program,
         Err(errno) => return Ok(Captured::Native(errno)),
     };
     let cwd = view.cwd()?;
-    let target = Target { tid: view.tid, pid: process.pid };
+    let target = Target { tid, pid: process.pid };
     Ok(Captured::Attempt(Box::new(Attempt { target, process, call: Arc::new(call), cwd, program, view })))
 }

@@ -31,7 +31,7 @@ use crate::config::{Config, ConfigSource};
 use crate::hooks::claude_settings;
 use crate::seal::Level;
 use crate::supervise::Builder;
-use crate::sys::name_services;
+use crate::sys::{name_services, startup};
 
 /// Puts a gate in front of every program a process tree starts.
 #[derive(Debug, Parser)]
@@ -194,6 +194,7 @@ pub fn main() -> ExitCode {
     if let Err(error) = name_services::keep_to_built_in().context("cannot choose name services") {
         return ended(Err(error));
     }
+    startup::tune_allocator();
     if sh::is_meant() {
         return ended(sh::run());
     }

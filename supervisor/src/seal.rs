@@ -9,6 +9,7 @@ pub mod shared;
 use std::fmt;
 use std::os::fd::BorrowedFd;
 
+use crate::capture::process::Process;
 use crate::notify::Target;
 
 mod btf; // where this kernel keeps what the programs read
@@ -49,13 +50,41 @@ pub struct Expectation {
 }
 
 /// Identity of a file that changes when its content does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// `st_dev`.
     pub dev: u64,
     pub ino: u64,
     pub ctime_sec: i64,
     pub ctime_nsec: i64,
+}
+
+/// A caller that waits in a notification, as the kernel has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    pub process: Process,
+    /// Its root directory and mount namespace are ours.
+    pub shares_our_root: bool,
+    /// Which directory its working directory is, where that lies on the mount of our root.
+    pub cwd: Option<Directory>,
+}
+
+/// One directory, for as long as somebody has it open. An address, which tells nothing but whether two are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Directory(u64);
+
+/// A file that we have open, as the kernel has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenFile {
+    /// In the terms in which the backend will compare it.
+    pub identity: Identity,
+    /// If it is a directory on the mount of our root: which.
+    pub directory: Option<Directory>,
+    /// The kernel would not execute it while this is so.
+    pub open_for_writing: bool,
+    /// Its mount lets programs start, and no change of its content escapes [`Self::identity`] unless somebody has it
+    /// open for writing all along.
+    pub tells_changes: bool,
 }
 
 /// What became of an exec that was let through.
@@ -105,6 +134,17 @@ pub trait Seal: Send + Sync {
     /// what the kernel's inode holds.
     fn identify(&self, _file: BorrowedFd<'_>, stat: Identity) -> Result<Identity, SealError> {
         Ok(stat)
+    }
+
+    /// A member of the tree that waits in a notification, where the kernel can be asked. `None` says nothing: /proc
+    /// tells the same in more calls.
+    fn caller(&self, _tid: i32) -> Option<Caller> {
+        None
+    }
+
+    /// An open file of ours, where the kernel can be asked.
+    fn open_file(&self, _file: BorrowedFd<'_>) -> Option<OpenFile> {
+        None
     }
 
     /// Puts the expectation in place. Called before the reply, on the thread that will call

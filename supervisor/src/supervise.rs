@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
+use crate::capture::lookout::Lookout;
 use crate::capture::memory;
 use crate::config::Config;
 use crate::control;
@@ -144,7 +145,8 @@ struct Session {
     tracker: Arc<Tracker>,
     /// Where the seal does not report how processes end.
     handles: Option<Handles>,
-    seal: Box<dyn Seal>,
+    seal: Arc<dyn Seal>,
+    lookout: Lookout,
     /// Looks on where the seal does not see an exec fail.
     witness: Option<PtraceSeal>,
     memo: memo::Memo,

@@ -17,6 +17,7 @@ pub mod precompiled;
 pub mod process;
 pub mod ring;
 pub mod seccomp;
+pub mod shared_mapping;
 pub mod startup;
 pub mod terminal;
 

@@ -100,15 +100,14 @@ impl Memory {
         while !pages.is_empty() {
             let ranges: Vec<Range> =
                 pages.iter().map(|page| Range { addr: *page, len: PAGE as usize }).collect();
-            let mut bytes = vec![0; pages.len() * PAGE as usize];
-            let read = match self.read(&ranges, &mut bytes) {
-                Ok(read) => read,
-                Err(error) if matches!(error.raw_os_error(), Some(libc::EFAULT | libc::EIO)) => 0,
+            let bytes = match self.read(&ranges) {
+                Ok(bytes) => bytes,
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EFAULT | libc::EIO)) => Vec::new(),
                 Err(source) => {
                     return Err(CaptureError::Memory { tid: self.tid, source: explained(source) });
                 }
             };
-            let whole = read / PAGE as usize;
+            let whole = bytes.len() / PAGE as usize;
             for (at, page) in pages.iter().take(whole).enumerate() {
                 self.pages.insert(*page, (self.pieces.len(), at * PAGE as usize));
             }
@@ -119,9 +118,9 @@ impl Memory {
         Ok(())
     }
 
-    fn read(&mut self, ranges: &[Range], out: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, ranges: &[Range]) -> io::Result<Vec<u8>> {
         if self.file.is_none() {
-            match memory::read(self.tid, ranges, out) {
+            match memory::read(self.tid, ranges) {
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) => {
                     // The right to read may still be there where only the call is forbidden.
                     self.file = Some(File::open(format!("/proc/{}/mem", self.tid))?);
@@ -130,15 +129,20 @@ impl Memory {
             }
         }
         let Some(file) = &self.file else { return Err(io::ErrorKind::NotFound.into()) };
-        let mut done = 0;
+        let mut out = Vec::new();
         for range in ranges {
-            match file.read_exact_at(&mut out[done..done + range.len], range.addr) {
-                Ok(()) => done += range.len,
+            let done = out.len();
+            out.resize(done + range.len, 0);
+            match file.read_exact_at(&mut out[done..], range.addr) {
+                Ok(()) => {}
                 Err(error) if done == 0 => return Err(error),
-                Err(_) => break,
+                Err(_) => {
+                    out.truncate(done);
+                    break;
+                }
             }
         }
-        Ok(done)
+        Ok(out)
     }
 }
 

@@ -11,8 +11,9 @@ use nix::sys::stat::{SFlag, fstat};
 
 use crate::capture::call::{Call, Syscall};
 use crate::capture::hold::{Held, Hold, hold};
+use crate::capture::lookout::Lookout;
 use crate::capture::process::Process;
-use crate::capture::resolve::{self, Base, Resolved};
+use crate::capture::resolve::{self, Base, Located, Resolved};
 use crate::capture::shebang::{self, Shebang};
 use crate::capture::view::View;
 use crate::capture::{CaptureError, binfmt};
@@ -59,8 +60,11 @@ impl Program {
     }
 
     /// Whether the files are still what was looked at.
-    pub fn is_unchanged(&self) -> bool {
+    pub fn is_unchanged(&self, lookout: &Lookout) -> bool {
         let same = |file: &Resolved| {
+            if file.known {
+                return lookout.is_unchanged(file);
+            }
             fstat(&file.fd).is_ok_and(|now| resolve::identity(&now) == file.identity())
                 && file.held.as_ref().is_none_or(Held::is_quiet)
         };
@@ -69,14 +73,19 @@ impl Program {
 }
 
 /// The inner error is the kernel's errno.
-pub fn open(view: &View, process: &Process, call: &Call) -> Result<Result<Program, i32>, CaptureError> {
+pub fn open(
+    view: &View,
+    process: &Process,
+    call: &Call,
+    lookout: &Lookout,
+) -> Result<Result<Program, i32>, CaptureError> {
     // Our own rights stand for the caller's only when it is the same user; otherwise the kernel says it later.
     let same_user = process.uid == our_uid();
-    let file = match find(view, call) {
-        Ok(file) => file,
+    let at = match find(view, call) {
+        Ok(at) => at,
         Err(errno) => return Ok(Err(errno)),
     };
-    let (file, mut format, mut head) = match admit(file, same_user)? {
+    let (file, mut format, mut head) = match admit(at, same_user, lookout)? {
         Ok(admitted) => admitted,
         Err(errno) => return Ok(Err(errno)),
     };
@@ -92,7 +101,7 @@ pub fn open(view: &View, process: &Process, call: &Call) -> Result<Result<Progra
         }
         let path = interpreter_path(view, &line);
         let found = match path {
-            Ok(file) => admit(file, same_user)?,
+            Ok(at) => admit(at, same_user, lookout)?,
             Err(errno) => Err(errno),
         };
         let (file, next, next_head) = match found {
@@ -118,7 +127,7 @@ fn our_uid() -> u32 {
     *UID.get_or_init(|| nix::unistd::geteuid().as_raw())
 }
 
-fn find(view: &View, call: &Call) -> Result<Resolved, i32> {
+fn find(view: &View, call: &Call) -> Result<Located, i32> {
     let known = libc::AT_EMPTY_PATH | libc::AT_SYMLINK_NOFOLLOW;
     if call.flags & !(known as u32) != 0 {
         return Err(libc::EINVAL);
@@ -136,20 +145,31 @@ fn find(view: &View, call: &Call) -> Result<Resolved, i32> {
         };
     }
     let follow = call.flags & libc::AT_SYMLINK_NOFOLLOW as u32 == 0;
-    resolve::resolve(view, base, &call.path, follow)
+    resolve::locate(view, base, &call.path, follow)
 }
 
-fn interpreter_path(view: &View, line: &Shebang) -> Result<Resolved, i32> {
+fn interpreter_path(view: &View, line: &Shebang) -> Result<Located, i32> {
     if line.interpreter.is_empty() {
         // The kernel takes it for the working directory.
         return Err(libc::EACCES);
     }
-    resolve::resolve(view, Base::Cwd, &line.interpreter, true)
+    resolve::locate(view, Base::Cwd, &line.interpreter, true)
 }
 
 /// The checks the kernel makes before it looks inside, and a look inside.
 #[expect(clippy::type_complexity, reason = "one caller, which takes the parts apart at once")]
-fn admit(file: Resolved, same_user: bool) -> Result<Result<(Resolved, Format, Vec<u8>), i32>, CaptureError> {
+fn admit(
+    at: Located,
+    same_user: bool,
+    lookout: &Lookout,
+) -> Result<Result<(Resolved, Format, Vec<u8>), i32>, CaptureError> {
+    let file = match lookout.recognise(at) {
+        Ok(known) => return Ok(Ok((known, Format::Elf, Vec::new()))),
+        Err(at) => match at.examine() {
+            Ok(file) => file,
+            Err(errno) => return Ok(Err(errno)),
+        },
+    };
     let mode = file.stat.st_mode;
     if mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits() {
         return Ok(Err(libc::ELOOP));
@@ -187,6 +207,9 @@ fn admit(file: Resolved, same_user: bool) -> Result<Result<(Resolved, Format, Ve
     let head =
         head.map_err(|source| CaptureError::File { path: file.display(), source })?.unwrap_or_default();
     let format = format(&head);
+    if format == Format::Elf && same_user && file.held.is_some() {
+        lookout.remember(&file);
+    }
     Ok(Ok((file, format, head)))
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use nix::sys::stat::{FileStat, fstat};
 
@@ -33,6 +34,17 @@ pub struct Resolved {
     pub stat: FileStat,
     /// Keeps writers out while it is judged, where the kernel lets us: see [`super::hold`].
     pub held: Option<Held>,
+    /// It was recognised, by what the kernel says of its inode: see [`super::lookout`].
+    pub known: bool,
+}
+
+/// A file that was found and not looked at yet.
+#[derive(Debug)]
+pub(super) struct Located {
+    pub(super) fd: OwnedFd,
+    path: Vec<u8>,
+    /// The kernel named it, and marks the name of a file that is gone.
+    named: bool,
 }
 
 impl Resolved {
@@ -49,8 +61,13 @@ pub fn identity(stat: &FileStat) -> Identity {
     Identity { dev: stat.st_dev, ino: stat.st_ino, ctime_sec: stat.st_ctime, ctime_nsec: stat.st_ctime_nsec }
 }
 
-/// The inner error is the kernel's errno for this path.
+/// The error is the kernel's errno for this path.
 pub fn resolve(view: &View, base: Base, path: &[u8], follow_last: bool) -> Result<Resolved, i32> {
+    locate(view, base, path, follow_last)?.examine()
+}
+
+/// The same without a look at the file.
+pub(super) fn locate(view: &View, base: Base, path: &[u8], follow_last: bool) -> Result<Located, i32> {
     if path.is_empty() {
         return Err(libc::ENOENT);
     }
@@ -59,16 +76,16 @@ pub fn resolve(view: &View, base: Base, path: &[u8], follow_last: bool) -> Resul
             // On the way is a link that means something else for the caller than for us: /proc/self/exe, /dev/fd/3.
             Err(libc::ELOOP) => {}
             Err(errno) => return Err(errno),
-            Ok((fd, Some(name))) => return examine(fd, name),
+            Ok((fd, Some(path))) => return Ok(Located { fd, path, named: false }),
             Ok((fd, None)) => return named_by_the_kernel(fd, |name| name),
         }
     }
     let (fd, path) = walk::walk(view, base, path, follow_last)?;
-    examine(fd, path).map(without_mark)
+    Ok(Located { fd, path, named: true })
 }
 
 /// The file behind a descriptor of the caller (`AT_EMPTY_PATH`).
-pub fn descriptor(view: &View, fd: i32) -> Result<Resolved, i32> {
+pub(super) fn descriptor(view: &View, fd: i32) -> Result<Located, i32> {
     named_by_the_kernel(view.descriptor(fd)?, |name| view.as_seen_inside(name))
 }
 
@@ -93,9 +110,9 @@ fn directly(
             Err(errno) => return Err(errno),
         },
         Base::Cwd => Some(view.cwd_fd()?),
-        Base::Fd(fd) => Some(view.descriptor(fd)?),
+        Base::Fd(fd) => Some(Arc::new(view.descriptor(fd)?)),
     };
-    Ok((open(dir.as_ref(), files::NO_MAGICLINKS)?, None))
+    Ok((open(dir.as_deref(), files::NO_MAGICLINKS)?, None))
 }
 
 /// An absolute path that leads through no link, without `.`, `..` and doubled slashes.
@@ -112,27 +129,30 @@ fn plain(path: &[u8]) -> Vec<u8> {
 }
 
 /// With the name that the kernel prints.
-fn named_by_the_kernel(fd: OwnedFd, seen: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Result<Resolved, i32> {
+fn named_by_the_kernel(fd: OwnedFd, seen: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Result<Located, i32> {
     let name = view::name_of(&fd).map_err(|_| libc::EACCES)?;
-    examine(fd, seen(name)).map(without_mark)
+    Ok(Located { fd, path: seen(name), named: true })
 }
 
-/// The kernel marks the name of a file that is gone.
-fn without_mark(mut file: Resolved) -> Resolved {
-    if file.kind != FileKind::Regular && file.path.ends_with(GONE) {
-        file.path.truncate(file.path.len() - GONE.len());
+impl Located {
+    pub(super) fn examine(self) -> Result<Resolved, i32> {
+        let Self { fd, mut path, named } = self;
+        let stat = fstat(&fd).map_err(|errno| errno as i32)?;
+        let kind = match stat.st_nlink {
+            0 if path.starts_with(b"/memfd:") => FileKind::Memfd,
+            0 => FileKind::Deleted,
+            _ => FileKind::Regular,
+        };
+        if named && kind != FileKind::Regular && path.ends_with(GONE) {
+            path.truncate(path.len() - GONE.len());
+        }
+        Ok(Resolved { fd, path, kind, stat, held: None, known: false })
     }
-    file
-}
 
-fn examine(fd: OwnedFd, path: Vec<u8>) -> Result<Resolved, i32> {
-    let stat = fstat(&fd).map_err(|errno| errno as i32)?;
-    let kind = match stat.st_nlink {
-        0 if path.starts_with(b"/memfd:") => FileKind::Memfd,
-        0 => FileKind::Deleted,
-        _ => FileKind::Regular,
-    };
-    Ok(Resolved { fd, path, kind, stat, held: None })
+    /// A file with a name that is known to be like this.
+    pub(super) fn known(self, stat: FileStat) -> Resolved {
+        Resolved { fd: self.fd, path: self.path, kind: FileKind::Regular, stat, held: None, known: true }
+    }
 }
 
 #[cfg(test)]

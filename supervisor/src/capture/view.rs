@@ -4,7 +4,7 @@ use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
@@ -17,6 +17,8 @@ pub struct View {
     pub tid: i32,
     /// Root directory and mount namespace are the supervisor's own, so that the kernel can resolve for us.
     pub shares_our_root: bool,
+    /// Its working directory, if that is open already.
+    pub cwd: Option<Arc<OwnedFd>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,15 +42,15 @@ impl View {
             tid,
             source,
         })?;
-        Ok(Self { tid, shares_our_root: our_root() == Some(theirs) })
+        Ok(Self { tid, shares_our_root: our_root() == Some(theirs), cwd: None })
     }
 
     pub fn root(&self) -> Result<OwnedFd, i32> {
         self.open_link("root")
     }
 
-    pub fn cwd_fd(&self) -> Result<OwnedFd, i32> {
-        self.open_link("cwd")
+    pub fn cwd_fd(&self) -> Result<Arc<OwnedFd>, i32> {
+        self.cwd.as_ref().map_or_else(|| self.open_link("cwd").map(Arc::new), |open| Ok(Arc::clone(open)))
     }
 
     /// The very file behind one of the caller's descriptors.
@@ -65,13 +67,19 @@ impl View {
     /// The working directory as the caller would name it.
     pub fn cwd(&self) -> Result<Cwd, CaptureError> {
         let failed = |source| CaptureError::Proc { what: "the working directory", tid: self.tid, source };
-        let link = std::fs::read_link(format!("/proc/{}/cwd", self.tid)).map_err(failed)?;
-        let mut path = self.as_seen_inside(link.into_os_string().into_vec());
+        let name = match &self.cwd {
+            Some(open) => name_of(open).map_err(failed)?,
+            None => {
+                let link = std::fs::read_link(format!("/proc/{}/cwd", self.tid)).map_err(failed)?;
+                link.into_os_string().into_vec()
+            }
+        };
+        let mut path = self.as_seen_inside(name);
         let mut deleted = false;
         if let Some(bare) = path.strip_suffix(b" (deleted)") {
             // A directory may really be called so; only a link count tells.
             let fd = self.cwd_fd().map_err(|errno| failed(std::io::Error::from_raw_os_error(errno)))?;
-            let stat = nix::sys::stat::fstat(&fd).map_err(|errno| failed(errno.into()))?;
+            let stat = nix::sys::stat::fstat(&*fd).map_err(|errno| failed(errno.into()))?;
             if stat.st_nlink == 0 {
                 deleted = true;
                 path = bare.to_vec();

@@ -38,7 +38,7 @@ pub(super) fn walk(
     let root = view.root()?;
     let at = match base {
         _ if path.starts_with(b"/") => clone(&root)?,
-        Base::Cwd => view.cwd_fd()?,
+        Base::Cwd => clone(&*view.cwd_fd()?)?,
         Base::Fd(fd) => view.descriptor(fd)?,
     };
     let mut walk = Walk { view, root, at, names: Vec::new(), todo: VecDeque::new(), links: 0 };

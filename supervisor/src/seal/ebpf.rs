@@ -11,14 +11,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use shellgate_common::answer::{self, Answer};
 use shellgate_common::mac::{self, Key};
 use shellgate_common::seal::{FileId, kernel_dev, user_dev};
 
-use super::{Armed, Expectation, Fate, Identity, KernelRecord, Level, Seal, SealError, Sink};
+use super::{
+    Armed, Caller, Directory, Expectation, Fate, Identity, KernelRecord, Level, OpenFile, Seal, SealError,
+    Sink,
+};
+use crate::capture::process::Process;
 use crate::notify::Target;
 use crate::sys::bpf::{self, Map};
 use crate::sys::files;
 use crate::sys::ring::Ring;
+use crate::sys::shared_mapping::Mapping;
 
 mod guard; // LSM programs: what else this kernel lets us refuse
 mod held; // a process stopped because its memory could not be read
@@ -31,9 +37,13 @@ pub use guard::{Guard, GuardState};
 use ledger::Ledger;
 use members::Members;
 
-/// File systems that report device, inode and change time as the kernel's inode holds them (`generic_fillattr`):
-/// ext4, XFS, tmpfs.
-const PLAIN: [i64; 3] = [0xef53, 0x5846_5342, 0x0102_1994];
+const EXT4: i64 = 0xef53;
+const XFS: i64 = 0x5846_5342;
+const TMPFS: i64 = 0x0102_1994;
+/// File systems that report device, inode and change time as the kernel's inode holds them (`generic_fillattr`).
+const PLAIN: [i64; 3] = [EXT4, XFS, TMPFS];
+/// Those of them that hear of the first store through each mapping of a page (`page_mkwrite`), and date it.
+const DATED: [i64; 2] = [EXT4, XFS];
 
 /// The seal verified in the kernel.
 pub struct EbpfSeal {
@@ -53,10 +63,10 @@ struct Shared {
     key: Key,
     seals: Map,
     state: Map,
-    answer: Map,
-    identify: OwnedFd,
+    ask_caller: OwnedFd,
+    ask_file: OwnedFd,
     /// The answer map has one place: one question at a time.
-    asking: Mutex<()>,
+    answer: Mutex<Mapping>,
     ledger: Mutex<Ledger>,
     sink: Mutex<Option<Sink>>,
     /// Processes that had to be stopped and looked at by hand.
@@ -125,7 +135,28 @@ impl Seal for EbpfSeal {
         if files::file_system_type(file).is_ok_and(|kind| PLAIN.contains(&kind)) {
             return Ok(stat);
         }
-        Ok(identity(&self.shared.identify(file)?))
+        Ok(identity(&self.shared.file(file)?.id))
+    }
+
+    fn caller(&self, tid: i32) -> Option<Caller> {
+        let found = self.shared.ask(&self.shared.ask_caller, tid as u64).ok()?.caller;
+        let shares_our_root = found.flags & answer::SAME_ROOT != 0;
+        Some(Caller {
+            process: Process { pid: tid, ppid: found.ppid as i32, uid: found.euid, gid: found.egid },
+            shares_our_root,
+            cwd: (shares_our_root && found.flags & answer::CWD_ON_ROOT != 0).then_some(Directory(found.cwd)),
+        })
+    }
+
+    fn open_file(&self, file: BorrowedFd<'_>) -> Option<OpenFile> {
+        let found = self.shared.file(file).ok()?;
+        let dated = i64::try_from(found.magic).is_ok_and(|magic| DATED.contains(&magic));
+        Some(OpenFile {
+            identity: identity(&found.id),
+            directory: (found.flags & answer::ON_ROOT != 0).then_some(Directory(found.dentry)),
+            open_for_writing: found.writers > 0,
+            tells_changes: dated && found.flags & answer::NOEXEC == 0,
+        })
     }
 
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError> {
@@ -178,18 +209,21 @@ impl Drop for EbpfSeal {
 }
 
 impl Shared {
-    /// Identity of an open file of ours, as the kernel's inode has it.
-    fn identify(&self, file: BorrowedFd<'_>) -> Result<FileId, SealError> {
-        let _one = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        let failed = |reason: String| SealError(format!("cannot identify the program file: {reason}"));
-        match bpf::run(self.identify.as_fd(), file.as_raw_fd() as u64) {
-            Ok(0) => {}
-            Ok(_) => return Err(failed("the kernel cannot read its inode".into())),
-            Err(error) => return Err(failed(error.to_string())),
+    /// Runs a program that puts an answer about `subject` into the map.
+    fn ask(&self, program: &OwnedFd, subject: u64) -> Result<Answer, String> {
+        let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        match bpf::run(program.as_fd(), subject) {
+            Ok(0) => Ok(Answer::from_words(&std::array::from_fn(|index| answer.word(index).unwrap_or(0)))),
+            Ok(_) => Err("it cannot be read in the kernel".into()),
+            Err(error) => Err(error.to_string()),
         }
-        let answer = self.answer.lookup(shellgate_common::state::ANSWER);
-        let answer = answer.map_err(|error| failed(error.to_string()))?;
-        answer.map(|bytes| FileId::from_bytes(&bytes)).ok_or_else(|| failed("no answer".into()))
+    }
+
+    /// An open file of ours, as the kernel's inode has it.
+    fn file(&self, file: BorrowedFd<'_>) -> Result<answer::OpenFile, SealError> {
+        self.ask(&self.ask_file, file.as_raw_fd() as u64)
+            .map(|answer| answer.file)
+            .map_err(|reason| SealError(format!("cannot identify the program file: {reason}")))
     }
 
     /// Hands records to whoever listens.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Armed, Expectation, Identity, KernelRecord, Level, Seal, SealError, Sink};
+use super::{Armed, Caller, Expectation, Identity, KernelRecord, Level, OpenFile, Seal, SealError, Sink};
 use crate::notify::Target;
 
 /// Bits of a seal's number that are the exec's number in its session.
@@ -80,6 +80,14 @@ impl Seal for Part {
 
     fn identify(&self, file: BorrowedFd<'_>, stat: Identity) -> Result<Identity, SealError> {
         self.shared.seal.identify(file, stat)
+    }
+
+    fn caller(&self, tid: i32) -> Option<Caller> {
+        self.shared.seal.caller(tid)
+    }
+
+    fn open_file(&self, file: BorrowedFd<'_>) -> Option<OpenFile> {
+        self.shared.seal.open_file(file)
     }
 
     fn arm(&self, expectation: &Expectation) -> Result<Box<dyn Armed>, SealError> {

@@ -31,7 +31,7 @@ pub(super) struct Judged<'p> {
 
 impl Session {
     pub(super) fn handle(&self, notification: Notification) {
-        match capture::capture(&notification) {
+        match capture::capture(&notification, &self.lookout) {
             Ok(Captured::Native(errno)) => {
                 tracing::debug!(tid = notification.tid, errno, "cannot run, answered as the kernel would");
                 let _ = notification.fail(errno);

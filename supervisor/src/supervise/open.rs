@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::policy::{InForce, LOOK, Policy};
 use super::{Counts, Ledger, Session, lifecycle, memo};
+use crate::capture::lookout::Lookout;
 use crate::config::{Config, OnFailure};
 use crate::metrics::Metrics;
 use crate::observe::Observers;
@@ -48,6 +49,7 @@ pub(super) struct Opening {
 /// Puts a session together and records its start. Nothing is judged yet.
 pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
     let Opening { config, dir, seal, .. } = opening;
+    let seal: Arc<dyn Seal> = Arc::from(seal);
     let ledger =
         Arc::new(Ledger { trace: opening.trace, counts: Counts::default(), metrics: opening.metrics });
     let approvals = opening.note.map(|note| lifecycle::approvals(&config, &ledger, note));
@@ -102,6 +104,7 @@ pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
         ledger,
         tracker,
         handles,
+        lookout: Lookout::new(Arc::clone(&seal)),
         seal,
         witness,
         memo: memo::Memo::default(),

@@ -118,9 +118,10 @@ impl Session {
         }
         let mapped = attempt.program.mapped();
         let (fd, stat) = (mapped.fd.as_fd(), mapped.identity());
-        let exe = self.seal.identify(fd, stat).map_err(|error| failed(error.to_string()))?;
+        let exe = if mapped.known { Ok(stat) } else { self.seal.identify(fd, stat) };
+        let exe = exe.map_err(|error| failed(error.to_string()))?;
         // After the identification: it stands for the files that were judged only if they are still those.
-        if !attempt.program.is_unchanged() {
+        if !attempt.program.is_unchanged(&self.lookout) {
             return Err(Refusal {
                 hook: "capture".into(),
                 reason: format!("{} was changed while it was being judged", attempt.program.file.display()),

@@ -137,6 +137,18 @@ impl Map {
         }
     }
 
+    /// Whether there is such a key.
+    pub fn has(&self, key: u32) -> io::Result<bool> {
+        let mut value = vec![0_u8; self.shape.value_size as usize];
+        let mut attr = self.element(&key, value.as_mut_ptr() as u64, value.len(), 0)?;
+        // SAFETY: as in `lookup`.
+        match unsafe { bpf(MAP_LOOKUP_ELEM, &mut attr) } {
+            Ok(_) => Ok(true),
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Writes one value. `flags`: [`ANY`] or [`EXIST`].
     pub fn update(&self, key: u32, value: &[u8], flags: u64) -> io::Result<()> {
         let mut attr = self.element(&key, value.as_ptr() as u64, value.len(), flags)?;

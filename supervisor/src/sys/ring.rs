@@ -4,51 +4,14 @@
 //! Trusts the kernel's positions and lengths only inside the mapping; a record that would leave it is an error.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::ptr::NonNull;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
+
+use super::shared_mapping::Mapping;
 
 const BUSY: u32 = 1 << 31;
 const DISCARD: u32 = 1 << 30;
 const HEADER: usize = 8;
-
-/// One mapping of the ring's descriptor.
-#[derive(Debug)]
-struct Mapping {
-    start: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: the mapping belongs to no thread; what is in it is read through atomics or after an acquire.
-unsafe impl Send for Mapping {}
-
-impl Mapping {
-    fn new(fd: BorrowedFd<'_>, len: usize, protection: libc::c_int, offset: usize) -> io::Result<Self> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice; nothing of ours is replaced.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len,
-                protection,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                offset as libc::off_t,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
-        Ok(Self { start, len })
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: made by `new` with this length, and nothing borrows from it any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
-    }
-}
 
 /// A ring buffer, read by one owner.
 #[derive(Debug)]
@@ -78,13 +41,13 @@ impl Ring {
 
     fn consumer(&self) -> &AtomicUsize {
         // SAFETY: the first word of our page, aligned, mapped as long as `self`; the kernel only loads it.
-        unsafe { AtomicUsize::from_ptr(self.ours.start.as_ptr().cast()) }
+        unsafe { AtomicUsize::from_ptr(self.ours.start().cast()) }
     }
 
     fn producer(&self) -> usize {
         // SAFETY: the first word of the kernel's page, aligned, mapped as long as `self`; only loaded, as the
         // mapping is read-only.
-        unsafe { AtomicUsize::from_ptr(self.kernels.start.as_ptr().cast()) }.load(Ordering::Acquire)
+        unsafe { AtomicUsize::from_ptr(self.kernels.start().cast()) }.load(Ordering::Acquire)
     }
 
     /// Copies the next record of exactly `N` bytes; `None` when there is none yet.
@@ -96,7 +59,7 @@ impl Ring {
             let at = self.page + (self.read_to & self.mask);
             // SAFETY: behind the page and below the first copy's end, so inside the mapping; records are aligned
             // to 8. The kernel changes this word until BUSY is gone, hence the atomic.
-            let header = unsafe { AtomicU32::from_ptr(self.kernels.start.as_ptr().add(at).cast()) };
+            let header = unsafe { AtomicU32::from_ptr(self.kernels.start().add(at).cast()) };
             let header = header.load(Ordering::Acquire);
             if header & BUSY != 0 {
                 return Ok(None);
@@ -114,7 +77,7 @@ impl Ring {
                 // SAFETY: `N` bytes behind the header end inside the second copy (len ≤ mask), and the kernel
                 // does not touch a committed record before the consumer position passes it.
                 unsafe {
-                    self.kernels.start.as_ptr().add(at + HEADER).copy_to_nonoverlapping(out.as_mut_ptr(), N);
+                    self.kernels.start().add(at + HEADER).copy_to_nonoverlapping(out.as_mut_ptr(), N);
                 }
                 record = Some(out);
             }

@@ -30,6 +30,16 @@ pub fn executed_as() -> Option<&'static CStr> {
     (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) })
 }
 
+/// Has glibc keep small pieces of memory in its caches of each thread alone. Its older lists beside those are gone through
+/// whole at every large request, and each exec makes some.
+pub fn tune_allocator() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: sets a number of the allocator.
+    unsafe {
+        libc::mallopt(libc::M_MXFAST, 0);
+    }
+}
+
 /// Whether whoever started us ignored SIGPIPE.
 pub fn sigpipe_was_ignored() -> bool {
     SIGPIPE_WAS_IGNORED.load(Ordering::Relaxed)

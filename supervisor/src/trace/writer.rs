@@ -23,6 +23,9 @@ use super::{ConfigId, Record, Redactor, TraceError};
 /// renamed file, where they are not lost.
 const RENAME_CHECK: Duration = Duration::from_secs(1);
 
+/// Bytes that an exec's record rarely passes.
+const USUAL: usize = 4096;
+
 /// An open trace file. Shared by all handler threads; a record is one write.
 #[derive(Debug)]
 pub struct Trace {
@@ -103,7 +106,7 @@ impl Trace {
         if records.is_empty() {
             return Ok(());
         }
-        let (mut lines, redactor) = (Vec::new(), self.redactor());
+        let (mut lines, redactor) = (Vec::with_capacity(USUAL), self.redactor());
         let encoded = records
             .iter()
             .try_for_each(|record| encode(&Line::new(record, self.stamp(record), &redactor), &mut lines));

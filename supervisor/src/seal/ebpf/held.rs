@@ -55,7 +55,7 @@ fn verify(shared: &Shared, pid: i32, promised: &Seals) -> Result<u64, String> {
         .open(&path)
         .map_err(|error| format!("cannot open {path}: {error}"))?
         .into();
-    let file = shared.identify(exe.as_fd()).map_err(|error| error.to_string())?;
+    let file = shared.file(exe.as_fd()).map_err(|error| error.to_string())?.id;
     let whole = mac::bind(shared.key, text, &file);
     if state(pid)? != 'T' {
         return Err("it was continued by somebody else".into());

@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicU64;
 
 use aya_obj::btf::BtfFeatures;
 use aya_obj::{EbpfSectionKind, Object};
+use shellgate_common::answer::Answer;
 use shellgate_common::mac::Key;
 use shellgate_common::offsets::{ABSENT, Offsets};
 
@@ -23,6 +24,7 @@ use crate::seal::btf::Btf;
 use crate::sys::bpf::{self, Map, MapShape, Program};
 use crate::sys::mapped::Mapped;
 use crate::sys::ring::Ring;
+use crate::sys::shared_mapping::Mapping;
 
 /// Built by `cargo xtask ebpf` from `ebpf/`, and compared with it by `cargo xtask ebpf --check`.
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../../ebpf/dist/shellgate.bpf.o"));
@@ -88,7 +90,8 @@ pub(super) fn load(room: Option<u32>) -> Result<Loaded, SealError> {
     let types = load_types(&mut object)?;
     let mut maps = create_maps(&mut object, room)?;
 
-    let [on_exec, on_exit, on_fork, identify, claim, learn] = load_at_once(&object, PROGRAMS, types.as_fd())?;
+    let [on_exec, on_exit, on_fork, ask_file, ask_caller, claim, learn] =
+        load_at_once(&object, PROGRAMS, types.as_fd())?;
     if bpf::run(learn.as_fd(), 0).map_err(because("cannot run a program in the kernel"))? != 0 {
         return Err(SealError("the kernel's pid structures are not where its BTF says".into()));
     }
@@ -107,13 +110,15 @@ pub(super) fn load(room: Option<u32>) -> Result<Loaded, SealError> {
     let records = take("RECORDS")?;
     let ring = Ring::new(records.fd(), records.shape().max_entries as usize)
         .map_err(because("cannot map the record buffer"))?;
+    let answer = Mapping::new(take("ANSWER")?.fd(), size_of::<Answer>(), libc::PROT_READ, 0)
+        .map_err(because("cannot map the answers"))?;
     let shared = Shared {
         key,
         seals: take("SEALS")?,
         state: take("STATE")?,
-        answer: take("ANSWER")?,
-        identify,
-        asking: Mutex::new(()),
+        ask_caller,
+        ask_file,
+        answer: Mutex::new(answer),
         ledger: Mutex::new(Ledger::default()),
         sink: Mutex::new(None),
         held: AtomicU64::new(0),
@@ -209,7 +214,8 @@ fn create_maps(object: &mut Object, room: Option<u32>) -> Result<HashMap<String,
 }
 
 /// The programs every session needs, in the order in which [`load`] takes them: the longest first.
-const PROGRAMS: [&str; 6] = ["on_exec", "on_exit", "on_fork", "ask_identify", "ask_claim", "ask_learn"];
+const PROGRAMS: [&str; 7] =
+    ["on_exec", "on_exit", "on_fork", "ask_file", "ask_caller", "ask_claim", "ask_learn"];
 
 /// The kernel's verifier is most of our start-up, and works on each program by itself. No thread outlives this.
 fn load_at_once<const N: usize>(

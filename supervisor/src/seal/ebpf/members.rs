@@ -41,18 +41,14 @@ impl Members {
             ));
         }
         let _one = self.one.lock().unwrap_or_else(PoisonError::into_inner);
-        let has = |map: &Map| {
-            map.lookup::<4>(pid as u32)
-                .map(|found| found.is_some())
-                .map_err(|error| failed(error.to_string()))
-        };
-        if has(&self.admitted)? || has(&self.claimed)? {
+        let is_member = || self.admitted.has(pid as u32).map_err(|error| failed(error.to_string()));
+        if is_member()? || self.claimed.has(pid as u32).map_err(|error| failed(error.to_string()))? {
             return Ok(());
         }
         enroll()?;
         // Another of its threads may have been seen between look and announcement, with one announced earlier; and
         // one that waits no more may have left its number to a stranger.
-        let member = has(&self.admitted)?;
+        let member = is_member()?;
         let waits = waits();
         if member || !waits {
             self.claimed.delete(pid as u32).map_err(|error| failed(error.to_string()))?;

@@ -183,7 +183,7 @@ impl Bench {
 
     /// As the kernel has it, whatever stat(2) says.
     fn identity(&self, file: &File) -> Identity {
-        identity(&self.seal.shared.identify(file.as_fd()).unwrap())
+        identity(&self.seal.shared.file(file.as_fd()).unwrap().id)
     }
 
     fn expectation(
