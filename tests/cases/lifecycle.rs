@@ -258,6 +258,7 @@ fn execs_wait_for_a_supervisor_that_is_stopped() {
 /// E25
 #[test]
 fn a_hostile_program_gets_at_none_of_the_three_processes() {
+    shellgate_tests::need!(confined);
     let attack = program("attack");
     for as_user in [false, true] {
         let gate = Gate::open().pipe("go");

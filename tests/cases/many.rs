@@ -17,6 +17,7 @@ fn pausing(milliseconds: u32) -> Gate {
 /// E: load
 #[test]
 fn execs_under_a_slow_hook_are_all_judged_once_and_all_run_once() {
+    need!(outcomes);
     let many = if in_guest() { 300 } else { 2000 };
     let line = format!("seq {many} | xargs -P32 -n1 echo > out; sort -n out | uniq | wc -l; wc -l < out");
     let live = pausing(5).start(["bash".to_owned(), "-c".to_owned(), line]);

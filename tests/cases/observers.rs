@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use shellgate_tests::{Gate, Ran, observer, passes, with};
+use shellgate_tests::{Gate, Ran, need, observer, passes, with};
 
 /// Runs three programs and ends with a status of its own.
 const LINE: &str = "/bin/echo one; /bin/sh -c 'exit 3'; /bin/touch RAN; exit 7";
@@ -115,6 +115,7 @@ fn an_observer_whose_file_is_gone_is_a_logged_failure() {
 /// G28
 #[test]
 fn observers_are_told_the_outcome_in_order_before_the_session_ends() {
+    need!(outcomes);
     for mode in ["blocking", "async"] {
         let hook = observer("watch", "cat >>{work}/told");
         let ran = watched_by(with(hook, "execution_mode", mode));

@@ -12,7 +12,7 @@ use crate::builder::tools;
 use crate::program::shellgate;
 
 /// Returns from the test when one of these is not to be had: `root`, `x86_64`, `mount_ns`, `ebpf`,
-/// `guest`, or a program.
+/// `outcomes`, `confined`, `guest`, or a program.
 #[macro_export]
 macro_rules! need {
     ($($what:ident),+ $(,)?) => {
@@ -28,7 +28,8 @@ macro_rules! need {
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What no set-up can bring: another run, another machine or another container has it.
-const NOT_OURS: &[&str] = &["root", "x86_64", "mount_ns", "ebpf", "toolchain", "guest"];
+const NOT_OURS: &[&str] =
+    &["root", "x86_64", "mount_ns", "ebpf", "outcomes", "confined", "toolchain", "guest"];
 
 /// What only the user whose checkout it is has.
 const IN_TARGET: &[&str] =
@@ -46,11 +47,13 @@ pub fn lacks(what: &str) -> Option<String> {
         "root" => Some("needs root".to_owned()),
         "x86_64" if cfg!(target_arch = "x86_64") => None,
         "x86_64" => Some("is about x86_64".to_owned()),
-        "ebpf" => {
-            let doctor = Command::new(shellgate()).args(["doctor", "--json"]).output();
-            let found: Option<Value> = doctor.ok().and_then(|done| serde_json::from_slice(&done.stdout).ok());
-            let seal = found.map_or(Value::Null, |found| found["seal_ebpf"].clone());
-            (seal["ok"] != true).then(|| format!("no eBPF seal here: {}", seal["detail"]))
+        "ebpf" => found_by_doctor(&["seal_ebpf"], "no eBPF seal here"),
+        "outcomes" => found_by_doctor(
+            &["seal_ebpf", "exit_status_by_pidfd"],
+            "nobody tells here how a process ends that is not ours",
+        ),
+        "confined" => {
+            found_by_doctor(&["landlock_signal_scope"], "no Landlock here that keeps signals in the tree")
         }
         "guest" if in_guest() => None,
         "guest" => Some("changes the whole machine, so only in a guest (cargo xtask vm)".to_owned()),
@@ -78,6 +81,15 @@ pub fn lacks(what: &str) -> Option<String> {
             (!there).then(|| format!("{program} is not installed"))
         }
     }
+}
+
+/// `missing` and the reason unless `shellgate doctor` finds one of `facts`.
+fn found_by_doctor(facts: &[&str], missing: &str) -> Option<String> {
+    let doctor = Command::new(shellgate()).args(["doctor", "--json"]).output();
+    let found: Value =
+        doctor.ok().and_then(|done| serde_json::from_slice(&done.stdout).ok()).unwrap_or_default();
+    let there = facts.iter().any(|fact| found[fact]["ok"] == true);
+    (!there).then(|| format!("{missing}: {}", found[facts[0]]["detail"]))
 }
 
 /// About a tool in the target folder. Root's second run as an ordinary user has no way in there.

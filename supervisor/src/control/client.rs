@@ -3,17 +3,19 @@
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::VARIABLE;
-use super::wire::{EventRequest, LINE_LIMIT, Request, Response, RpcError};
+use super::wire::{AGAIN, EventRequest, LINE_LIMIT, Request, Response, RpcError};
 use crate::event::Phase;
 use crate::event::lifecycle::Payload;
 use crate::hooks::lifecycle::Reply;
 use crate::hooks::manifest::Binding;
+use crate::sys::peer::credentials;
 
 /// Whatever it is, it is no answer: a runtime that gets one for a tool call does not make the call.
 #[derive(Debug, thiserror::Error)]
@@ -36,23 +38,48 @@ impl From<io::Error> for ClientError {
     }
 }
 
+/// A session that keeps asking to be connected to again has too many peers.
+const MOST_TRIES: u32 = 8;
+
 /// A connection to a session.
 #[derive(Debug)]
 pub struct Client {
+    path: PathBuf,
     stream: BufReader<UnixStream>,
     last_id: u64,
+    patience: Option<Duration>,
 }
 
 impl Client {
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
-        let stream = UnixStream::connect(path)
+        let stream = BufReader::new(Self::reach(path)?);
+        Ok(Self { path: path.to_owned(), stream, last_id: 0, patience: None })
+    }
+
+    fn reach(path: &Path) -> Result<UnixStream, ClientError> {
+        UnixStream::connect(path)
             .or_else(|error| match error.kind() {
                 // Too long for an address; what it links to is not.
                 io::ErrorKind::InvalidInput => UnixStream::connect(std::fs::canonicalize(path)?),
                 _ => Err(error),
             })
-            .map_err(|cause| ClientError::Connect { path: path.display().to_string(), cause })?;
-        Ok(Self { stream: BufReader::new(stream), last_id: 0 })
+            .map_err(|cause| ClientError::Connect { path: path.display().to_string(), cause })
+    }
+
+    /// The kernel may know us only the second time. What we ask for is meant for whoever answered the first time.
+    fn connect_again(&mut self) -> Result<(), ClientError> {
+        let fresh = Self::reach(&self.path)?;
+        if credentials(fresh.as_fd())?.pid != credentials(self.as_fd())?.pid {
+            return Err(io::Error::other("another process answers there now").into());
+        }
+        self.stream = BufReader::new(fresh);
+        Ok(self.set_patience()?)
+    }
+
+    fn set_patience(&self) -> io::Result<()> {
+        let stream = self.stream.get_ref();
+        stream.set_write_timeout(self.patience)?;
+        stream.set_read_timeout(self.patience)
     }
 
     /// The session that this process runs in.
@@ -64,17 +91,15 @@ impl Client {
 
     /// No answer within this time is an error.
     #[cfg(feature = "ui")]
-    pub(crate) fn wait_at_most(&self, patience: std::time::Duration) -> io::Result<()> {
-        let stream = self.stream.get_ref();
-        stream.set_write_timeout(Some(patience))?;
-        stream.set_read_timeout(Some(patience))
+    pub(crate) fn wait_at_most(&mut self, patience: Duration) -> io::Result<()> {
+        self.patience = Some(patience);
+        self.set_patience()
     }
 
     /// The watched tree of the session: below the process that listens, which the kernel names.
     #[cfg(feature = "ui")]
     pub(crate) fn tree(&self) -> io::Result<super::tree::Tree> {
-        use std::os::fd::AsFd as _;
-        let listener = crate::sys::peer::credentials(self.stream.get_ref().as_fd())?;
+        let listener = credentials(self.as_fd())?;
         super::tree::Tree::below(listener.pid)
     }
 
@@ -85,6 +110,20 @@ impl Client {
 
     /// Calls a method and waits for its answer, for as long as the session takes.
     pub fn call<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        for _ in 1..MOST_TRIES {
+            match self.call_once(method, params) {
+                Err(ClientError::Refused(error)) if error.code == AGAIN => self.connect_again()?,
+                done => return done,
+            }
+        }
+        self.call_once(method, params)
+    }
+
+    fn call_once<T: DeserializeOwned>(
         &mut self,
         method: &str,
         params: &impl Serialize,

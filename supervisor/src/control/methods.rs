@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::approvals::Approvals;
 use super::peer::Peer;
 use super::wire::{
-    AllowRequest, DenyRequest, FORBIDDEN, INTERNAL, ListRequest, NO_METHOD, PARAMS, Request, RpcError, STATE,
+    AGAIN, AllowRequest, DenyRequest, FORBIDDEN, INTERNAL, ListRequest, NO_METHOD, PARAMS, Request, RpcError,
+    STATE,
 };
 use super::{EventError, Service};
 
@@ -27,7 +28,8 @@ pub(super) fn call(
 ) -> Result<Value, RpcError> {
     let deciding = || {
         let allowed = peer.may_decide();
-        allowed.map_err(|why| RpcError::new(FORBIDDEN, format!("{} is refused: {why}", request.method)))
+        let code = if peer.is_to_come_again() { AGAIN } else { FORBIDDEN };
+        allowed.map_err(|why| RpcError::new(code, format!("{} is refused: {why}", request.method)))
     };
     match request.method.as_str() {
         "event" => {

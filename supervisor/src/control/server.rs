@@ -4,7 +4,7 @@
 use std::fs::DirBuilder;
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -23,7 +23,7 @@ use nix::sys::stat::{Mode, fchmod};
 use super::Service;
 use super::connection::{self, Seat};
 use super::deciding::Deciding;
-use super::peer::Peer;
+use super::peer::{Met, Peer};
 use super::tree::Tree;
 use super::wire::{BUSY, Response, RpcError};
 use crate::trace::sessions::SocketPlace;
@@ -137,6 +137,7 @@ fn run(
         let listener = tokio::net::UnixListener::from_std(listener)?;
         let seats = Seats { inside: Arc::default(), outside: Arc::default(), deciding };
         let end = tokio::net::UnixStream::from_std(end)?;
+        let mut met = Met::default();
         loop {
             let called = poll_fn(|context| match end.poll_read_ready(context) {
                 Poll::Ready(_) => Poll::Ready(None),
@@ -144,7 +145,12 @@ fn run(
             });
             match called.await {
                 None => return Ok(()),
-                Some(Ok((stream, _))) => admit(stream, &service, &seats, &tree),
+                Some(Ok((stream, _))) => {
+                    admit(stream, &service, &seats, &tree, &mut met);
+                    if !waits(listener.as_fd()) {
+                        met.nobody_waits();
+                    }
+                }
                 Some(Err(_)) => tokio::time::sleep(PAUSE).await,
             }
         }
@@ -154,14 +160,26 @@ fn run(
     served
 }
 
+/// Whether a connection waits to be accepted.
+fn waits(listener: BorrowedFd<'_>) -> bool {
+    let mut called = [PollFd::new(listener, PollFlags::POLLIN)];
+    !matches!(poll(&mut called, PollTimeout::ZERO), Ok(0))
+}
+
 struct Seats {
     inside: Arc<AtomicUsize>,
     outside: Arc<AtomicUsize>,
     deciding: Deciding,
 }
 
-fn admit(stream: tokio::net::UnixStream, service: &Arc<dyn Service>, seats: &Seats, tree: &Tree) {
-    let peer = match Peer::of(stream.as_fd(), tree) {
+fn admit(
+    stream: tokio::net::UnixStream,
+    service: &Arc<dyn Service>,
+    seats: &Seats,
+    tree: &Tree,
+    met: &mut Met,
+) {
+    let peer = match Peer::of(stream.as_fd(), tree, met) {
         Ok(peer) => peer,
         Err(error) => return tracing::warn!(%error, "a peer cannot be told"),
     };

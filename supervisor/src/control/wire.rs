@@ -62,6 +62,8 @@ pub const INTERNAL: i32 = -32603;
 pub const FORBIDDEN: i32 = -32001;
 pub const BUSY: i32 = -32002;
 pub const STATE: i32 = -32003;
+/// Nothing is wrong: the same process is to connect once more, and is known then.
+pub const AGAIN: i32 = -32004;
 
 /// Params of `event`; the result is a [`Reply`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

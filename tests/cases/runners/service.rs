@@ -102,7 +102,7 @@ fn a_slow_answer_to_one_exec_delays_no_other() {
 
 #[test]
 fn an_observer_may_be_a_service_and_is_told_every_outcome() {
-    need!(python3);
+    need!(python3, outcomes);
     let told = "    out = event['outcome']\n    \
                     open(event['cwd'] + '/told', 'a').write(f\"{event['name']} {out['kind']} {out['code']}\\n\")\n    \
                     say(id, 'none')\n";
