@@ -80,6 +80,7 @@ impl Site {
             kind: FileKind::Regular,
             stat,
             held: None,
+            known: false,
         };
         Attempt {
             target: Target { tid: 4242, pid: 4242 },
@@ -87,7 +88,7 @@ impl Site {
             call: Arc::new(call),
             cwd: Cwd { path: "/home/agent/project".into(), deleted: false },
             program: Program { file, format: Format::Elf, interpreters: Vec::new() },
-            view: View { tid: nix::unistd::gettid().as_raw(), shares_our_root: true },
+            view: View { tid: nix::unistd::gettid().as_raw(), shares_our_root: true, cwd: None },
         }
     }
 

@@ -1,7 +1,9 @@
 //! Programs that the supervisor runs itself, through BPF_PROG_TEST_RUN: `current` is then the supervisor. They
 //! are never attached. The section name only gives them the type that can be run so.
 
-use aya_ebpf::{macros::raw_tracepoint, programs::RawTracePointContext};
+use core::ffi::c_void;
+
+use aya_ebpf::programs::RawTracePointContext;
 use shellgate_common::{
     answer::{CWD_ON_ROOT, Caller, NOEXEC, ON_ROOT, OpenFile, SAME_ROOT},
     offsets::UPID_SIZE,
@@ -16,10 +18,23 @@ use crate::{
 /// include/linux/mount.h
 const MNT_NOEXEC: u32 = 4;
 
-/// Learns who the supervisor is and which pid namespace its numbers are from. Returns 0 when it knows.
-#[raw_tracepoint(tracepoint = "sched_process_exec")]
-pub(crate) fn ask_learn(_ctx: RawTracePointContext) -> i32 {
-    i32::from(try_learn().is_err())
+/// A program that returns 0 when it has done what it was asked. Not by aya's macro, whose programs return 0 always.
+macro_rules! program {
+    ($(#[$doc:meta])* $name:ident($argument:ident) $does:expr) => {
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        #[unsafe(link_section = "raw_tp/sched_process_exec")]
+        fn $name(ctx: *mut c_void) -> i32 {
+            let $argument = RawTracePointContext::new(ctx).arg::<u64>(0);
+            let done: Result<(), Unreadable> = $does;
+            i32::from(done.is_err())
+        }
+    };
+}
+
+program! {
+    /// Learns who the supervisor is and which pid namespace its numbers are from.
+    ask_learn(_nothing) try_learn()
 }
 
 #[inline(always)]
@@ -33,18 +48,15 @@ fn try_learn() -> Result<(), Unreadable> {
     Ok(())
 }
 
-/// Announces process `arg 0` (the supervisor's name for it): it becomes a member when it is next seen to fork
-/// or to exec. Returns 0 when noted.
-#[raw_tracepoint(tracepoint = "sched_process_exec")]
-pub(crate) fn ask_claim(ctx: RawTracePointContext) -> i32 {
-    i32::from(!maps::claim(ctx.arg::<u64>(0) as u32))
+program! {
+    /// Announces a process (the supervisor's name for it): it becomes a member when it is next seen to fork or to exec.
+    ask_claim(pid) if maps::claim(pid as u32) { Ok(()) } else { Err(Unreadable) }
 }
 
-/// What there is to know of member `arg 0`, whose first thread waits in a notification, into the answer map.
-/// Returns 0 when it is there. Only a supervisor in the initial pid namespace can ask: it knows no other numbers.
-#[raw_tracepoint(tracepoint = "sched_process_exec")]
-pub(crate) fn ask_caller(ctx: RawTracePointContext) -> i32 {
-    i32::from(try_caller(ctx.arg::<u64>(0) as u32).is_err())
+program! {
+    /// What there is to know of a member, whose first thread waits in a notification, into the answer map. Only a
+    /// supervisor in the initial pid namespace can ask: it knows no other numbers.
+    ask_caller(pid) try_caller(pid as u32)
 }
 
 #[inline(always)]
@@ -77,11 +89,9 @@ fn try_caller(pid: u32) -> Result<(), Unreadable> {
     Ok(())
 }
 
-/// What there is to know of the supervisor's open file `arg 0`, in the kernel's own terms, into the answer map.
-/// Returns 0 when it is there.
-#[raw_tracepoint(tracepoint = "sched_process_exec")]
-pub(crate) fn ask_file(ctx: RawTracePointContext) -> i32 {
-    i32::from(try_file(ctx.arg::<u64>(0)).is_err())
+program! {
+    /// What there is to know of an open file of the supervisor's, in the kernel's own terms, into the answer map.
+    ask_file(fd) try_file(fd)
 }
 
 #[inline(always)]

@@ -11,8 +11,12 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::EventFd;
+use procfs::KernelVersion;
 
 use crate::sys::seccomp::{self, RawNotification};
+
+/// From here on, receiving fails with ENOENT once no process is left under the filter. Before, it waits for ever.
+const RECEIVING_ENDS: KernelVersion = KernelVersion { major: 6, minor: 11, patch: 0 };
 
 /// Who called execve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,6 +42,8 @@ pub struct Listener {
     stop: Option<Arc<EventFd>>,
     /// Receives in place of the plain call.
     receiver: Option<Box<dyn Receive>>,
+    /// Receiving ends by itself when no process is left; otherwise only poll(2) tells.
+    ends: bool,
 }
 
 /// Receives a notification and writes down that it did.
@@ -61,7 +67,8 @@ impl Listener {
         }
         // Faster where it exists (6.6); nothing depends on it.
         let _ = seccomp::set_sync_wake_up(fd.as_fd());
-        Ok(Self { fd, stop: None, receiver: None })
+        let ends = KernelVersion::current().is_ok_and(|version| version >= RECEIVING_ENDS);
+        Ok(Self { fd, stop: None, receiver: None, ends })
     }
 
     /// One that stops to receive when `stop` is readable, as if no process were left, and receives through `receiver`:
@@ -74,6 +81,39 @@ impl Listener {
     /// The next notification; `None` when the last process under the filter is gone.
     pub fn next(self: &Arc<Self>) -> io::Result<Option<Notification>> {
         loop {
+            if (self.stop.is_some() || !self.ends) && !self.wait()? {
+                return Ok(None);
+            }
+            let received = match &self.receiver {
+                Some(receiver) => receiver.receive(self.fd.as_fd()),
+                None => seccomp::receive(self.fd.as_fd()),
+            };
+            match received {
+                Ok(raw) => {
+                    return Ok(Some(Notification {
+                        listener: Arc::clone(self),
+                        id: raw.id,
+                        tid: raw.pid as i32,
+                        call: RawCall { arch: raw.arch, nr: raw.nr as u32, args: raw.args },
+                        received: Instant::now(),
+                        answered: false,
+                    }));
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                // The caller was killed or interrupted meanwhile, or it was the last one.
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
+                    if self.is_deserted(0) {
+                        return Ok(None);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Until there is something to receive; false when there never will be.
+    fn wait(&self) -> io::Result<bool> {
+        loop {
             let stop = self.stop.as_ref().map_or(self.fd.as_fd(), |stop| stop.as_fd());
             let mut ready =
                 [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN), PollFd::new(stop, PollFlags::POLLIN)];
@@ -84,31 +124,14 @@ impl Listener {
                 Err(errno) => return Err(errno.into()),
             }
             if watched == 2 && ready[1].any() == Some(true) {
-                return Ok(None);
+                return Ok(false);
             }
             let events = ready[0].revents().unwrap_or(PollFlags::empty());
             if events.contains(PollFlags::POLLIN) {
-                let received = match &self.receiver {
-                    Some(receiver) => receiver.receive(self.fd.as_fd()),
-                    None => seccomp::receive(self.fd.as_fd()),
-                };
-                match received {
-                    Ok(raw) => {
-                        return Ok(Some(Notification {
-                            listener: Arc::clone(self),
-                            id: raw.id,
-                            tid: raw.pid as i32,
-                            call: RawCall { arch: raw.arch, nr: raw.nr as u32, args: raw.args },
-                            received: Instant::now(),
-                            answered: false,
-                        }));
-                    }
-                    // The caller was killed or interrupted between poll and receive.
-                    Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ENOENT)) => {}
-                    Err(error) => return Err(error),
-                }
-            } else if events.contains(PollFlags::POLLHUP) {
-                return Ok(None);
+                return Ok(true);
+            }
+            if events.contains(PollFlags::POLLHUP) {
+                return Ok(false);
             }
         }
     }

@@ -36,6 +36,7 @@ mod runners;
 mod said;
 mod script_bodies;
 mod scripts;
+mod seen_before;
 mod shell_drop_in;
 mod shell_texts;
 mod terminal;

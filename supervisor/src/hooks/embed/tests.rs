@@ -149,7 +149,7 @@ fn embedded_policies_and_those_of_a_manifest_are_heard_together_and_the_earliest
     assert_eq!(refusal(&judgement).hook, "third");
 }
 
-struct Watch<F>(Calls, F);
+struct Watch<F>(Calls, F, Duration);
 
 impl<F: Fn() -> Result<(), Failure> + Send + Sync + 'static> Observer for Watch<F> {
     fn name(&self) -> &'static str {
@@ -172,21 +172,25 @@ impl<F: Fn() -> Result<(), Failure> + Send + Sync + 'static> Observer for Watch<
     }
 
     fn timeout(&self) -> Duration {
-        Duration::from_millis(200)
+        self.2
     }
 }
+
+/// Longer than anything here takes on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 type Faults = Arc<Mutex<Vec<String>>>;
 
 fn observers(
     calls: &Calls,
     does: impl Fn() -> Result<(), Failure> + Send + Sync + 'static,
+    timeout: Duration,
 ) -> (Observers, Faults, tempfile::TempDir) {
     let logs = tempfile::tempdir().unwrap();
     let faults = Faults::default();
     let seen = Arc::clone(&faults);
     let on_fault: OnFault = Arc::new(move |_, _, detail: &str| seen.lock().unwrap().push(detail.to_owned()));
-    let hook = observer(Arc::new(Watch(Arc::clone(calls), does)));
+    let hook = observer(Arc::new(Watch(Arc::clone(calls), does, timeout)));
     let observers = Observers::new(
         vec![hook],
         logs.path(),
@@ -200,7 +204,7 @@ fn observers(
 #[test]
 fn an_observer_is_told_in_order_what_ran_and_what_did_not() {
     let calls = Calls::default();
-    let (observers, faults, _logs) = observers(&calls, || Ok(()));
+    let (observers, faults, _logs) = observers(&calls, || Ok(()), PATIENCE);
     let event = sample::event(&["touch"]);
     observers.tell(&event);
     let refusal = Refusal { hook: "guard".into(), reason: "no".into(), defect: None, detail: None };
@@ -214,10 +218,11 @@ fn an_observer_is_told_in_order_what_ran_and_what_did_not() {
 #[test]
 fn an_observer_that_fails_is_logged_and_told_the_next_event_all_the_same() {
     type Does = fn() -> Result<(), Failure>;
-    let table: [(Does, &str, &str); 3] = [
-        (|| Err("disk full".into()), "disk full", "defect=crash"),
-        (|| panic!("oops"), "panicked: oops", "defect=crash"),
+    let table: [(Duration, Does, &str, &str); 3] = [
+        (PATIENCE, || Err("disk full".into()), "disk full", "defect=crash"),
+        (PATIENCE, || panic!("oops"), "panicked: oops", "defect=crash"),
         (
+            Duration::from_millis(200),
             || {
                 std::thread::sleep(Duration::from_secs(30));
                 Ok(())
@@ -226,9 +231,9 @@ fn an_observer_that_fails_is_logged_and_told_the_next_event_all_the_same() {
             "defect=timeout",
         ),
     ];
-    for (does, detail, defect) in table {
+    for (timeout, does, detail, defect) in table {
         let calls = Calls::default();
-        let (observers, faults, logs) = observers(&calls, does);
+        let (observers, faults, logs) = observers(&calls, does, timeout);
         let event = sample::event(&["touch"]);
         observers.tell(&event);
         observers.tell(&event);

@@ -104,3 +104,81 @@ fn a_process_born_when_the_tree_is_full_runs_nothing() {
     assert_eq!(bench.fate(), (5, Fate::Killed));
     assert!(!bench.marker().exists());
 }
+
+#[test]
+fn a_member_is_what_proc_says_it_is() {
+    use crate::capture::{process, view::View};
+    let Some(bench) = bench() else { return };
+    let mut waiting = bench.member(false);
+    assert_eq!(bench.seal.caller(waiting.pid), None, "the kernel has not seen it yet");
+    let (path, argv) = bench.touch();
+    waiting.tell(&[Step::Spawn { path, argv }]);
+    if !bench.guarded("guard_exec") {
+        bench.fate();
+    }
+    assert!(matches!(bench.record(), KernelRecord::Exit { .. }), "its child's");
+    if bench.seal.shared.state.lookup::<8>(shellgate_common::state::LEVEL).unwrap() == Some([0; 8]) {
+        let caller = bench.seal.caller(waiting.pid).unwrap();
+        assert_eq!(caller.process, process::read(waiting.pid).unwrap());
+        assert_eq!(caller.shares_our_root, View::of(waiting.pid).unwrap().shares_our_root);
+        let here = File::open(".").unwrap();
+        assert_eq!(caller.cwd, bench.seal.open_file(here.as_fd()).unwrap().directory);
+    }
+    for stranger in [waiting.tid, std::process::id() as i32, 1, i32::MAX, -1] {
+        assert_eq!(bench.seal.caller(stranger), None, "{stranger}");
+    }
+    let pid = waiting.pid;
+    waiting.tell(&[Step::Exit { code: 0 }]);
+    waiting.end();
+    assert!(matches!(bench.record(), KernelRecord::Exit { .. }));
+    assert_eq!(bench.seal.caller(pid), None, "it has ended");
+}
+
+#[test]
+fn an_open_file_is_what_stat_says_it_is() {
+    let Some(bench) = bench() else { return };
+    let path = bench.dir.path().join("file");
+    fs::write(&path, "x").unwrap();
+    let file = File::open(&path).unwrap();
+    let look = |file: &File| bench.seal.open_file(file.as_fd()).unwrap();
+    let plain = files::file_system_type(file.as_fd()).is_ok_and(|kind| PLAIN.contains(&kind));
+    if plain {
+        let stat = nix::sys::stat::fstat(&file).unwrap();
+        assert_eq!(look(&file).identity, crate::capture::resolve::identity(&stat));
+    }
+    assert!(!look(&file).open_for_writing);
+    let writer = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    assert!(look(&file).open_for_writing && look(&writer).open_for_writing);
+    drop(writer);
+    assert!(!look(&file).open_for_writing);
+    assert!(!look(&File::open("/proc/self/maps").unwrap()).tells_changes);
+
+    let (root, again, other) = (File::open("/"), File::open("/"), File::open("/proc"));
+    let directory = |file: std::io::Result<File>| look(&file.unwrap()).directory;
+    let root = directory(root);
+    assert!(root.is_some() && root == directory(again));
+    assert_eq!(directory(other), None, "it is another mount");
+}
+
+#[test]
+fn a_process_that_cannot_be_announced_is_an_error() {
+    let Some(bench) = bench() else { return };
+    let mut waiting = bench.member(true);
+    assert!(bench.seal.enroll(waiting.pid).is_err(), "it has been announced already");
+    // Numbers that no process can have; the map has 64 places.
+    let beyond = 1 << 23;
+    let announced = (beyond..beyond + 100).take_while(|pid| bench.seal.enroll(*pid).is_ok()).count();
+    assert_eq!(announced, 63);
+    waiting.tell(&[Step::Exit { code: 0 }]);
+    waiting.end();
+}
+
+#[test]
+fn a_descriptor_that_is_not_open_has_no_answer() {
+    let Some(bench) = bench() else { return };
+    let file = File::open("/").unwrap();
+    assert!(bench.seal.shared.ask(&bench.seal.shared.ask_file, file.as_raw_fd() as u64).is_ok());
+    for none in [1 << 20, u64::MAX] {
+        assert!(bench.seal.shared.ask(&bench.seal.shared.ask_file, none).is_err(), "{none}");
+    }
+}
