@@ -164,7 +164,10 @@ fn what_no_log_takes_is_counted_and_changes_nothing() {
         ran.exits(0);
         ran.absent(["RAN"]);
         let lost = faults(&ran);
-        assert_eq!(lost.len(), ran.shells().len() + ran.denied().len() + 2, "{out}: {lost:#?}");
+        let events = ran.shells().len() + ran.denied().len() + 2;
+        // The kernel may hear that nobody takes a datagram only after the next one.
+        let fewest = if out["syslog"]["address"] == format!("udp:{gone}") { 1 } else { events };
+        assert!((fewest..=events).contains(&lost.len()), "{out}: {lost:#?}");
         assert!(
             lost.iter().all(|fault| fault["detail"].as_str().expect("text").contains("an event is lost"))
         );
