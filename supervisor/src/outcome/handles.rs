@@ -1,9 +1,9 @@
-//! Exit status by process handle: a pidfd keeps it even when another process reaps (6.15). One thread waits
-//! for all of them.
+//! Exit status by process handle: a pidfd keeps it even when another process reaps (6.15). Before, it is read from the
+//! dead process itself, if its parent leaves it lying long enough. One thread waits for all of them.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use procfs::FromRead as _;
+use procfs::process::{ProcState, Stat};
 
 use crate::outcome::{Exit, Tracker};
 use crate::sys::pidfd;
@@ -67,6 +69,19 @@ impl Drop for Handles {
 /// Stands for [`Watched::over`] among the process ids.
 const OVER: u64 = u64::MAX;
 
+/// The wait status of a process that has ended and was not reaped yet; `None` if it was, or is not ours to look at.
+fn status_of_dead(pid: i32, handle: BorrowedFd<'_>) -> Option<i32> {
+    // At once: its parent has been told, too.
+    let stat = Stat::from_file(format!("/proc/{pid}/stat")).ok()?;
+    // For somebody who may not look the status is 0. Who may is told that a dead process has no working directory.
+    let looked = std::fs::read_link(format!("/proc/{pid}/cwd"));
+    let may_look = looked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    // Last: as long as it lies there, its number is nobody else's.
+    let there = !pidfd::send_signal(handle, 0).is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH));
+    let dead = matches!(stat.state(), Ok(ProcState::Zombie));
+    (dead && may_look && there).then_some(stat.exit_code).flatten()
+}
+
 /// How long the reaper may take to tell the status that a handle does not. The command and orphans are its own.
 const REAPER: Duration = Duration::from_millis(200);
 
@@ -97,7 +112,11 @@ fn wait(watched: &Watched, tracker: &Tracker) {
             let pid = event.data() as i32;
             let handle = watched.handles.lock().unwrap_or_else(PoisonError::into_inner).remove(&pid);
             let Some(handle) = handle else { continue };
-            let status = pidfd::exit_status(handle.as_fd()).ok().flatten();
+            let status = if watched.tells {
+                pidfd::exit_status(handle.as_fd()).ok().flatten()
+            } else {
+                status_of_dead(pid, handle.as_fd())
+            };
             // Closing the handle takes it out of the epoll set.
             drop(handle);
             match status {
@@ -107,5 +126,46 @@ fn wait(watched: &Watched, tracker: &Tracker) {
                 None => untold.push_back((pid, Instant::now())),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+    use std::process::Command;
+
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+    use super::*;
+
+    #[test]
+    fn a_dead_process_tells_its_status_until_it_is_reaped() {
+        for (line, status) in [("exit 7", 7 << 8), ("kill -9 $$", 9), ("exit 0", 0)] {
+            let mut child = Command::new("sh").args(["-c", line]).spawn().unwrap();
+            let pid = child.id().cast_signed();
+            let handle = pidfd::open(pid).unwrap();
+            let mut ended = [PollFd::new(handle.as_fd(), PollFlags::POLLIN)];
+            poll(&mut ended, PollTimeout::NONE).unwrap();
+            assert_eq!(status_of_dead(pid, handle.as_fd()), Some(status), "{line}");
+            child.wait().unwrap();
+            assert_eq!(status_of_dead(pid, handle.as_fd()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_living_process_and_a_number_that_is_anothers_tell_nothing() {
+        let mut dead = Command::new("true").spawn().unwrap();
+        let handle = pidfd::open(dead.id().cast_signed()).unwrap();
+        let us = std::process::id().cast_signed();
+        assert_eq!(status_of_dead(us, pidfd::open(us).unwrap().as_fd()), None);
+        dead.wait().unwrap();
+        let mut other = Command::new("false").spawn().unwrap();
+        let pid = other.id().cast_signed();
+        let theirs = pidfd::open(pid).unwrap();
+        poll(&mut [PollFd::new(theirs.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).unwrap();
+        assert_eq!(status_of_dead(pid, handle.as_fd()), None, "the handle is of one that is gone");
+        assert_eq!(status_of_dead(pid, theirs.as_fd()), Some(1 << 8));
+        other.wait().unwrap();
     }
 }
