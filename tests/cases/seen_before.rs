@@ -56,7 +56,7 @@ fn a_program_on_a_mount_from_which_nothing_is_executed_fails_as_without_a_gate()
     let line = format!(
         "mkdir m; mount --bind . m && mount -o remount,bind,noexec m; cp /bin/true p; {SETTLE}; ./p; m/p; echo $?"
     );
-    let ran = Gate::open().run(["unshare", "-m", "bash", "-c", &line]);
+    let ran = Gate::open().through(["unshare", "-m"]).bash(&line);
     assert_eq!(ran.stdout, "126\n", "{}", ran.story());
     ran.admitted("p", 1);
 }
@@ -93,7 +93,7 @@ fn a_working_directory_has_the_name_it_has_now() {
 fn a_working_directory_on_another_mount_has_the_name_it_has_there() {
     need!(root, mount_ns);
     let line = "mkdir a m; mount --bind a m; cd a; /bin/true; cd ../m; /bin/true; cd ../a; /bin/true; exit 0";
-    let ran = Gate::open().run(["unshare", "-m", "bash", "-c", line]);
+    let ran = Gate::open().through(["unshare", "-m"]).bash(line);
     let places: Vec<String> =
         ran.events_for("true").iter().map(|event| event["cwd"].as_str().unwrap_or("").to_owned()).collect();
     assert_eq!(places, ["a", "m", "a"].map(|name| in_work(&ran, name)), "{}", ran.story());

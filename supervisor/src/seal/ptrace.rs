@@ -151,6 +151,10 @@ impl Attached {
     fn await_exec(&self, tid: i32) -> Fate {
         // After an exec by another thread than the leader, the survivor has the leader's id.
         let Some(waited) = wait_for(tid, self.expectation.target.pid) else { return Fate::Gone };
+        if libc::WIFEXITED(waited.status) {
+            // Not killed: the program was not started, and the caller went on and was at its end before we looked.
+            return Fate::Failed { errno: None };
+        }
         if !libc::WIFSTOPPED(waited.status) {
             return Fate::Gone;
         }
