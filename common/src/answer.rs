@@ -58,8 +58,9 @@ impl Answer {
     #[must_use]
     pub fn from_words(words: &[u64; size_of::<Self>() / 8]) -> Self {
         let halves = |word: u64| {
-            let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
-            (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
+            let bytes = word.to_ne_bytes();
+            let [first, second] = core::array::from_fn(|i| u32::from_ne_bytes(bytes.as_chunks::<4>().0[i]));
+            (first, second)
         };
         let [ids, more, cwd, dev, ino, ctime_sec, ctime_nsec, dentry, magic, rest] = *words;
         let ((ppid, euid), (egid, flags), (writers, of_file)) = (halves(ids), halves(more), halves(rest));

@@ -28,6 +28,7 @@ use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::{Config, ConfigSource};
+use crate::errors::whole;
 use crate::hooks::claude_settings;
 use crate::seal::Level;
 use crate::supervise::Builder;
@@ -178,17 +179,6 @@ fn say(text: fmt::Arguments<'_>) {
     let _ = io::stderr().write_fmt(format_args!("shellgate: {text}\n"));
 }
 
-/// An error and what it came from. Many of ours have their cause's words in their own, and nothing is said twice.
-fn whole(error: &anyhow::Error) -> String {
-    let mut text = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !text.ends_with(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
-}
-
 /// Runs the command line; the exit status is as `shellgate run` documents it.
 pub fn main() -> ExitCode {
     if let Err(error) = name_services::keep_to_built_in().context("cannot choose name services") {
@@ -232,7 +222,7 @@ fn ended(done: anyhow::Result<ExitCode>) -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            say(format_args!("{}", whole(&error)));
+            say(format_args!("{}", whole(error.as_ref())));
             ExitCode::from(FAILED)
         }
     }

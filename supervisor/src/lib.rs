@@ -37,17 +37,18 @@ pub mod capture; // what the caller asked for: path, argv, envp, file
 pub mod enrich; // what a policy must read besides argv: script bodies
 pub mod hooks; // the gate: every policy hook must return a clean none
 pub mod launch; // fork, filter, hand-over of the listener
-pub mod metrics;
+pub mod metrics; // counts for Prometheus
 pub mod notify; // seccomp notifications, each answered exactly once
 pub mod observe; // observer hooks, told afterwards
 pub mod outcome; // how each admitted exec ended
 pub mod seal; // what was judged is what runs
-pub mod trace; // the record of it all // counts for Prometheus
+pub mod trace; // the record of it all
 
 pub mod oci; // containers: listeners that their runtime hands over
 
 pub mod control; // the socket: events from the runtime, answers to asks
 
+mod errors; // the ground: errors in one line
 pub mod event; // the ground: the event as hooks and trace see it
 pub mod sys; // the ground: system calls, the only folder with `unsafe`
 

@@ -59,11 +59,12 @@ impl Program {
         self.interpreters.last().map_or(&self.file, |interpreter| &interpreter.file)
     }
 
-    /// Whether the files are still what was looked at.
-    pub fn is_unchanged(&self, lookout: &Lookout) -> bool {
+    /// Whether the files are still what was looked at. One that was recognised `just_now` is not looked at again: its
+    /// identity was the kernel's own, and the seal compares that.
+    pub fn is_unchanged(&self, lookout: &Lookout, just_now: bool) -> bool {
         let same = |file: &Resolved| {
             if file.known {
-                return lookout.is_unchanged(file);
+                return just_now || lookout.is_unchanged(file);
             }
             fstat(&file.fd).is_ok_and(|now| resolve::identity(&now) == file.identity())
                 && file.held.as_ref().is_none_or(Held::is_quiet)

@@ -1,8 +1,9 @@
 //! From a path to the one file that the kernel would execute, its canonical name and its identity.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::sys::stat::{FileStat, fstat};
 
@@ -103,16 +104,42 @@ fn directly(
             .map_err(|error| error.raw_os_error().unwrap_or(libc::EACCES))
     };
     let dir = match base {
-        _ if path.starts_with(b"/") => match open(None, files::NO_SYMLINKS) {
-            // Without a link on the way, the kernel's own name for it is the path as it stands.
-            Ok(fd) => return Ok((fd, Some(plain(path)))),
-            Err(libc::ELOOP) => None,
-            Err(errno) => return Err(errno),
-        },
+        _ if path.starts_with(b"/") => {
+            if !leads_through_link(path) {
+                match open(None, files::NO_SYMLINKS) {
+                    // Without a link on the way, the kernel's own name for it is the path as it stands.
+                    Ok(fd) => return Ok((fd, Some(plain(path)))),
+                    Err(libc::ELOOP) => note_link(path),
+                    Err(errno) => return Err(errno),
+                }
+            }
+            None
+        }
         Base::Cwd => Some(view.cwd_fd()?),
         Base::Fd(fd) => Some(Arc::new(view.descriptor(fd)?)),
     };
     Ok((open(dir.as_deref(), files::NO_MAGICLINKS)?, None))
+}
+
+/// Folders of our root with paths that led through a link, `/bin` on most systems: there, nothing is tried without.
+/// A hint and no more.
+static LINKED: Mutex<BTreeSet<Vec<u8>>> = Mutex::new(BTreeSet::new());
+const MOST_LINKED: usize = 64;
+
+fn folder(path: &[u8]) -> &[u8] {
+    path.iter().rposition(|byte| *byte == b'/').map_or(path, |end| &path[..end])
+}
+
+fn leads_through_link(path: &[u8]) -> bool {
+    LINKED.lock().unwrap_or_else(PoisonError::into_inner).contains(folder(path))
+}
+
+fn note_link(path: &[u8]) {
+    let mut linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if linked.len() >= MOST_LINKED {
+        linked.clear();
+    }
+    linked.insert(folder(path).to_vec());
 }
 
 /// An absolute path that leads through no link, without `.`, `..` and doubled slashes.
@@ -181,9 +208,10 @@ mod tests {
         std::fs::write(root.join("a/x"), "").unwrap();
         std::os::unix::fs::symlink("a/b", root.join("link")).unwrap();
         let root = root.as_os_str().as_bytes();
-        for path in
-            ["/a/x", "//a//x", "/a/./x", "/a/b/../x", "/link/../x", "/../../../../../../../../..ROOT/a/x"]
-        {
+        // Each twice: what is remembered of links changes no name.
+        let paths =
+            ["/a/x", "//a//x", "/a/./x", "/a/b/../x", "/link/../x", "/../../../../../../../../..ROOT/a/x"];
+        for path in paths.into_iter().chain(paths) {
             let path = path.as_bytes();
             let path = match path.strip_suffix(b"ROOT/a/x") {
                 Some(up) => [root, up, root, b"/a/x"].concat(),

@@ -67,12 +67,11 @@ impl View {
     /// The working directory as the caller would name it.
     pub fn cwd(&self) -> Result<Cwd, CaptureError> {
         let failed = |source| CaptureError::Proc { what: "the working directory", tid: self.tid, source };
-        let name = match &self.cwd {
-            Some(open) => name_of(open).map_err(failed)?,
-            None => {
-                let link = std::fs::read_link(format!("/proc/{}/cwd", self.tid)).map_err(failed)?;
-                link.into_os_string().into_vec()
-            }
+        let name = if let Some(open) = &self.cwd {
+            name_of(open).map_err(failed)?
+        } else {
+            let link = std::fs::read_link(format!("/proc/{}/cwd", self.tid)).map_err(failed)?;
+            link.into_os_string().into_vec()
         };
         let mut path = self.as_seen_inside(name);
         let mut deleted = false;

@@ -26,7 +26,7 @@ fn validate(args: &ConfigArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            say(format_args!("{}", super::whole(&error)));
+            say(format_args!("{}", crate::errors::whole(error.as_ref())));
             Ok(ExitCode::from(1))
         }
     }

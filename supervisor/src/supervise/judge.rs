@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use procfs::process::{ProcState, Process};
 
@@ -19,8 +19,9 @@ use crate::notify::{Notification, Sent, Target, pool};
 use crate::seal::Fate;
 use crate::trace::Record;
 
-/// A judgement that took no longer did not wait for anything, and its caller is not looked for again before the answer.
-const QUICK: Duration = Duration::from_millis(1);
+/// A judgement that took no longer did not wait for anything: caller and program are not looked at again before the
+/// answer.
+pub(super) const QUICK: Duration = Duration::from_millis(1);
 /// How far up the process tree an exec's origin is looked for.
 const MOST_ANCESTORS: usize = 64;
 
@@ -72,7 +73,6 @@ impl Session {
         if !notification.is_live() {
             return;
         }
-        let seen_alive = Instant::now();
         let (claim, policy) = self.memo.claim(attempt, || self.policy());
         let (slot, (event, judgement)) = match claim {
             // A signal interrupted the wait and the same call came again: it has been judged, or is being.
@@ -97,7 +97,7 @@ impl Session {
         let judged = Judged { policy: &policy, event, answers };
         let open = self.open.read();
         // Who ends or is interrupted from here on is found when the answer does not arrive.
-        if seen_alive.elapsed() > QUICK && !notification.is_live() {
+        if notification.age() > QUICK && !notification.is_live() {
             if !exists(attempt.target) {
                 self.memo.forget(attempt.target, &slot);
                 if slot.record() {

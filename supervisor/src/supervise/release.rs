@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Session;
-use super::judge::{Judged, exists};
+use super::judge::{Judged, QUICK, exists};
 use super::memo::Slot;
 use crate::capture::Attempt;
 use crate::capture::program::Format;
@@ -121,7 +121,7 @@ impl Session {
         let exe = if mapped.known { Ok(stat) } else { self.seal.identify(fd, stat) };
         let exe = exe.map_err(|error| failed(error.to_string()))?;
         // After the identification: it stands for the files that were judged only if they are still those.
-        if !attempt.program.is_unchanged(&self.lookout) {
+        if !attempt.program.is_unchanged(&self.lookout, notification.age() < QUICK) {
             return Err(Refusal {
                 hook: "capture".into(),
                 reason: format!("{} was changed while it was being judged", attempt.program.file.display()),

@@ -45,12 +45,14 @@ impl Mapping {
 
     /// The word number `index`, if it lies inside.
     pub fn word(&self, index: usize) -> Option<u64> {
-        let inside = index < self.len / 8;
+        if index >= self.len / 8 {
+            return None;
+        }
+        #[expect(clippy::cast_ptr_alignment, reason = "a mapping begins at a page")]
+        let word = self.start().cast::<u64>();
         // SAFETY: aligned and inside the mapping, which lives as long as `self`; the other side may write, so it is
         // read as an atomic.
-        inside.then(|| {
-            unsafe { AtomicU64::from_ptr(self.start().cast::<u64>().add(index)) }.load(Ordering::Acquire)
-        })
+        Some(unsafe { AtomicU64::from_ptr(word.add(index)) }.load(Ordering::Acquire))
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn print(sources: &[Source], out: &mut impl Write) -> anyhow::Result<
                 if sum.ended { "" } else { ", no end recorded" },
                 escape(&sum.command)
             ),
-            Err(error) => format!("unreadable: {}", escape(&crate::cli::whole(&error))),
+            Err(error) => format!("unreadable: {}", escape(&crate::errors::whole(error.as_ref()))),
         };
         writeln!(out, "{}  {text}", escape(&source.session_id))?;
     }

@@ -93,7 +93,7 @@ async fn record(source: Source, at: String, seq: u64) -> Answer {
     match found {
         Ok(Ok(Some(sections))) => value(StatusCode::OK, &json!({ "sections": sections })),
         Ok(Ok(None)) => text(StatusCode::NOT_FOUND, "the trace has no such record any more"),
-        Ok(Err(error)) => text(StatusCode::INTERNAL_SERVER_ERROR, &crate::cli::whole(&error)),
+        Ok(Err(error)) => text(StatusCode::INTERNAL_SERVER_ERROR, &crate::errors::whole(error.as_ref())),
         Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "shellgate failed while it read the trace"),
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn rows(source: Source, after: Option<Mark>) -> Events {
     let (send, receive) = mpsc::channel(ROOM);
     tokio::task::spawn_blocking(move || {
         if let Err(error) = produce(&source, after, &send) {
-            let _ = send.blocking_send(message("failed", None, &crate::cli::whole(&error)));
+            let _ = send.blocking_send(message("failed", None, &crate::errors::whole(error.as_ref())));
         }
     });
     Events(receive)

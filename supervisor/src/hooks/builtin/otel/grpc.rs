@@ -12,6 +12,7 @@ use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Status};
 
 use super::signal::{Answer as _, Batch};
+use crate::errors::whole;
 use crate::hooks::Defect;
 use crate::hooks::command::Fault;
 
@@ -60,7 +61,7 @@ impl Grpc {
 
     async fn call(&self, batch: Batch) -> Result<(i64, String), String> {
         let asked = |error: &dyn std::fmt::Display| format!("cannot ask {}: {error}", self.url);
-        let channel: Channel = self.endpoint.connect().await.map_err(|error| asked(&chain(&error)))?;
+        let channel: Channel = self.endpoint.connect().await.map_err(|error| asked(&whole(&error)))?;
         let refused =
             |status: Status| format!("{} answered {:?}: {}", self.url, status.code(), status.message());
         Ok(match batch {
@@ -84,15 +85,4 @@ impl Grpc {
         *request.metadata_mut() = self.metadata.clone();
         request
     }
-}
-
-/// Its own words say little; what stands behind them says why.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut below = error.source();
-    while let Some(error) = below {
-        text = format!("{text}: {error}");
-        below = error.source();
-    }
-    text
 }
