@@ -112,6 +112,7 @@ fn pipelines_neither_hang_nor_lose_a_program() {
 /// E06
 #[test]
 fn a_signal_that_came_while_the_exec_waited_meets_the_new_program() {
+    need!(wait_killable);
     let ticking = program("ticking");
     let live = Gate::holding("sleep").start([text(&ticking), "once", "/bin/sleep", "60"]);
     live.file("asked");

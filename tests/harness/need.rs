@@ -12,7 +12,7 @@ use crate::builder::tools;
 use crate::program::shellgate;
 
 /// Returns from the test when one of these is not to be had: `root`, `x86_64`, `mount_ns`, `ebpf`,
-/// `outcomes`, `confined`, `guest`, or a program.
+/// `outcomes`, `wait_killable`, `confined`, `guest`, or a program.
 #[macro_export]
 macro_rules! need {
     ($($what:ident),+ $(,)?) => {
@@ -29,7 +29,7 @@ pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
 
 /// What no set-up can bring: another run, another machine or another container has it.
 const NOT_OURS: &[&str] =
-    &["root", "x86_64", "mount_ns", "ebpf", "outcomes", "confined", "toolchain", "guest"];
+    &["root", "x86_64", "mount_ns", "ebpf", "outcomes", "wait_killable", "confined", "toolchain", "guest"];
 
 /// What only the user whose checkout it is has.
 const IN_TARGET: &[&str] =
@@ -52,6 +52,9 @@ pub fn lacks(what: &str) -> Option<String> {
             &["seal_ebpf", "exit_status_by_pidfd"],
             "nobody tells here how a process ends that is not ours",
         ),
+        "wait_killable" => {
+            found_by_doctor(&["wait_killable_recv"], "signals interrupt an exec that waits here")
+        }
         "confined" => {
             found_by_doctor(&["landlock_signal_scope"], "no Landlock here that keeps signals in the tree")
         }

@@ -32,6 +32,7 @@ const ALLOWED: &[Allowed] = &[
     before("no eBPF seal here", (5, 17)),
     // Without that seal, a pidfd tells (6.15). Where it would be needed and is not there, `before` says so too.
     before("nobody tells here how a process ends", (5, 17)),
+    before("signals interrupt an exec that waits here", (5, 19)),
     before("no Landlock here that keeps signals in the tree", (6, 12)),
     // That boot is there to leave it out; and on its stock command line, 5.10 does.
     under("no LSM guard here: bpf is not among the active security modules", "lsm without bpf"),
