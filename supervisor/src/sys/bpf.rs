@@ -184,8 +184,8 @@ struct BtfAttr {
     log_level: u32,
 }
 
-/// Loads type information of our own programs.
-pub fn load_btf(bytes: &[u8]) -> io::Result<OwnedFd> {
+/// Loads type information of our own programs. With `log`, the kernel's words about it are written there.
+pub fn load_btf(bytes: &[u8], log: Option<&mut [u8]>) -> io::Result<OwnedFd> {
     let mut attr = BtfAttr {
         btf: bytes.as_ptr() as u64,
         log_buf: 0,
@@ -193,7 +193,12 @@ pub fn load_btf(bytes: &[u8]) -> io::Result<OwnedFd> {
         log_size: 0,
         log_level: 0,
     };
-    // SAFETY: the kernel reads `size` bytes, which are there.
+    if let Some(log) = log {
+        attr.log_level = 1;
+        attr.log_size = log.len() as u32;
+        attr.log_buf = log.as_mut_ptr() as u64;
+    }
+    // SAFETY: the kernel reads `size` bytes, which are there, and writes into the log no more than it has room for.
     unsafe { bpf(BTF_LOAD, &mut attr) }.map(own)
 }
 

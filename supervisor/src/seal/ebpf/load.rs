@@ -169,7 +169,21 @@ fn load_types(object: &mut Object) -> Result<OwnedFd, SealError> {
     let types =
         object.fixup_and_sanitize_btf(&features).map_err(because("the eBPF object's BTF is damaged"))?;
     let types = types.ok_or_else(|| SealError("the eBPF object has no BTF".into()))?;
-    bpf::load_btf(&types.to_bytes()).map_err(because("the kernel refused BTF (CAP_BPF is needed)"))
+    let bytes = types.to_bytes();
+    bpf::load_btf(&bytes, None).map_err(|error| {
+        let why = explained("BTF", |log| drop(bpf::load_btf(&bytes, Some(log))));
+        SealError(format!("the kernel refused BTF (CAP_BPF is needed): {error}{why}"))
+    })
+}
+
+/// The last of the kernel's words about something that it refused, which is tried once more only to hear them.
+fn explained(what: &str, again: impl FnOnce(&mut [u8])) -> String {
+    let mut log = vec![0; 1 << 20];
+    again(&mut log);
+    let text = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
+    tracing::debug!(what, log = %text, "the kernel's words");
+    let last = text.lines().filter(|line| !line.starts_with("processed ")).next_back();
+    last.map_or(String::new(), |line| format!(" ({line})"))
 }
 
 fn create_maps(object: &mut Object, room: Option<u32>) -> Result<HashMap<String, Map>, SealError> {
@@ -261,13 +275,7 @@ fn load_program(
         func_info_size: function.func_info_rec_size as u32,
     };
     bpf::load_program(&program, None).map_err(|error| {
-        // Once more, only to hear why.
-        let mut log = vec![0; 1 << 20];
-        let _ = bpf::load_program(&program, Some(&mut log));
-        let text = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
-        let last: Vec<&str> = text.lines().filter(|line| !line.starts_with("processed ")).collect();
-        let why = last.last().map_or(String::new(), |line| format!(" ({line})"));
-        tracing::debug!(program = name, log = %text, "verifier log");
+        let why = explained(name, |log| drop(bpf::load_program(&program, Some(log))));
         SealError(format!("the kernel refused eBPF program {name}: {error}{why}"))
     })
 }
