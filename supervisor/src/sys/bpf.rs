@@ -182,6 +182,7 @@ struct BtfAttr {
     size: u32,
     log_size: u32,
     log_level: u32,
+    pad: u32,
 }
 
 /// Loads type information of our own programs. With `log`, the kernel's words about it are written there.
@@ -192,6 +193,7 @@ pub fn load_btf(bytes: &[u8], log: Option<&mut [u8]>) -> io::Result<OwnedFd> {
         size: bytes.len() as u32,
         log_size: 0,
         log_level: 0,
+        pad: 0,
     };
     if let Some(log) = log {
         attr.log_level = 1;
@@ -243,7 +245,14 @@ struct LoadAttr {
     pad: u32,
 }
 
-const _: () = assert!(size_of::<LoadAttr>() == 120 && size_of::<bpf_insn>() == 8);
+const _: () = assert!(size_of::<bpf_insn>() == 8);
+// No gap in any of them: a kernel that does not know what lies there refuses the call unless it is zero.
+const _: () = assert!(size_of::<CreateAttr>() == 7 * 4 + 16);
+const _: () = assert!(size_of::<ElemAttr>() == 2 * 4 + 3 * 8);
+const _: () = assert!(size_of::<BtfAttr>() == 2 * 8 + 4 * 4);
+const _: () = assert!(size_of::<LoadAttr>() == 16 * 4 + 5 * 8 + 16);
+const _: () = assert!(size_of::<OpenAttr>() == 8 + 2 * 4);
+const _: () = assert!(size_of::<RunAttr>() == 10 * 4 + 4 * 8);
 
 /// Has the kernel check and take a program. With `log`, the verifier's words are written there.
 pub fn load_program(program: &Program<'_>, log: Option<&mut [u8]>) -> io::Result<OwnedFd> {
