@@ -182,7 +182,7 @@ fn explained(what: &str, again: impl FnOnce(&mut [u8])) -> String {
     again(&mut log);
     let text = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();
     tracing::debug!(what, log = %text, "the kernel's words");
-    let last = text.lines().filter(|line| !line.starts_with("processed ")).next_back();
+    let last = text.lines().rfind(|line| !line.starts_with("processed "));
     last.map_or(String::new(), |line| format!(" ({line})"))
 }
 
