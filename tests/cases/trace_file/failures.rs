@@ -25,8 +25,10 @@ fn denied(records: &[Value]) -> Vec<&Value> {
     records.iter().filter(|record| record["record"] == "call_denied").collect()
 }
 
-/// A disk that fills up, is freed again: `: >` needs no program.
-const FILLED: &str = "/bin/true; while printf %4096s x; do :; done >{S}/fill 2>/dev/null; /bin/touch RAN; echo $?; : >{S}/fill; /bin/touch LATER; echo $?";
+/// A disk that fills up, to the end of the trace's last page too, and is freed again: `: >` needs no program.
+const FILLED: &str = "/bin/true; while printf %4096s x; do :; done >{S}/fill 2>/dev/null; \
+                      for i in 1 2 3; do /bin/true 2>/dev/null; done; \
+                      /bin/touch RAN; echo $?; : >{S}/fill; /bin/touch LATER; echo $?";
 
 /// I07
 #[test]
