@@ -58,6 +58,7 @@ const NOT_THE_KERNELS: &[&str] = &[
     "builtins::",
     "claude_",
     "command_line::",
+    "export::",
     "containers::",
     "gallery::",
     "hook_answers::",
