@@ -166,7 +166,7 @@ fn an_orphan_that_has_executed_nothing_itself_still_descends_from_the_command() 
 /// H09
 #[test]
 fn a_tree_can_be_ended_with_the_command() {
-    let line = "trap '' TERM; (trap 'echo term >> TERM; exit' TERM; echo > up1; read x < never) & \
+    let line = "trap '' TERM; (trap 'echo term >> TERM; exit' TERM; echo > up1; read x <> never) & \
                 (echo $BASHPID > up2; read x < never) & echo $! > stubborn; while ! [ -s up1 -a -s up2 ]; do :; done; exit 5";
     let live = Gate::open().pipe("never").option("--kill-tree").start(["bash", "-c", line]);
     let ran = live.finish();

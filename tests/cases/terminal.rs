@@ -207,7 +207,7 @@ fn the_hang_up_of_a_terminal_whose_session_we_lead_reaches_the_command() {
     let mut terminal = Gate::open().pipe("never").lead([
         "bash",
         "-c",
-        "trap 'echo hup > HUP; exit 4' HUP; echo u\"\"p; read x < never",
+        "trap 'echo hup > HUP; exit 4' HUP; echo u\"\"p; read x <> never",
     ]);
     terminal.shows("up");
     terminal.hang_up();
