@@ -161,13 +161,13 @@ pub fn may_read(pid: i32) -> Result<(), CaptureError> {
 }
 
 /// Who forbids it, where the kernel's errno says only that it is forbidden.
-fn explained(error: io::Error) -> io::Error {
+pub(crate) fn explained(error: io::Error) -> io::Error {
     let denied = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
     let yama = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     if denied && yama.is_ok_and(|scope| scope.trim() == "3") {
         return io::Error::new(
             error.kind(),
-            "kernel.yama.ptrace_scope is 3, which lets nobody read another's memory",
+            "kernel.yama.ptrace_scope is 3, which lets nobody trace another or read its memory",
         );
     }
     error

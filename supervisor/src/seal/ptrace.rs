@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::capture::memory;
 use crate::launch::filter;
 use crate::notify::pool;
 use crate::seal::{Armed, Expectation, Fate, Identity, Level, Seal, SealError, Sink};
@@ -34,7 +35,9 @@ impl PtraceSeal {
 
     /// Tries on a child of our own whether tracing is permitted here. Only before threads exist.
     pub fn probe(killable: bool) -> Result<Self, SealError> {
-        let failed = |error: io::Error| SealError(format!("ptrace is not permitted here: {error}"));
+        let failed = |error: io::Error| {
+            SealError(format!("ptrace is not permitted here: {}", memory::explained(error)))
+        };
         let (ready, told) = nix::unistd::pipe().map_err(|errno| failed(errno.into()))?;
         let child = match process::fork_bound().map_err(failed)? {
             Fork::Child => {
