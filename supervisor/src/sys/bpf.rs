@@ -128,20 +128,18 @@ impl Map {
     /// Copies one value out; `None` when there is no such key.
     pub fn lookup<const N: usize>(&self, key: u32) -> io::Result<Option<[u8; N]>> {
         let mut out = [0; N];
-        let mut attr = self.element(&key, out.as_mut_ptr() as u64, N, 0)?;
-        // SAFETY: `element` made sure that key and value are as long as the map's, and both live through the call.
-        match unsafe { bpf(MAP_LOOKUP_ELEM, &mut attr) } {
-            Ok(_) => Ok(Some(out)),
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(self.copy_out(key, &mut out)?.then_some(out))
     }
 
     /// Whether there is such a key.
     pub fn has(&self, key: u32) -> io::Result<bool> {
-        let mut value = vec![0_u8; self.shape.value_size as usize];
+        self.copy_out(key, &mut vec![0; self.shape.value_size as usize])
+    }
+
+    /// False when there is no such key.
+    fn copy_out(&self, key: u32, value: &mut [u8]) -> io::Result<bool> {
         let mut attr = self.element(&key, value.as_mut_ptr() as u64, value.len(), 0)?;
-        // SAFETY: as in `lookup`.
+        // SAFETY: `element` made sure that key and value are as long as the map's, and both live through the call.
         match unsafe { bpf(MAP_LOOKUP_ELEM, &mut attr) } {
             Ok(_) => Ok(true),
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),
@@ -152,14 +150,14 @@ impl Map {
     /// Writes one value. `flags`: [`ANY`] or [`EXIST`].
     pub fn update(&self, key: u32, value: &[u8], flags: u64) -> io::Result<()> {
         let mut attr = self.element(&key, value.as_ptr() as u64, value.len(), flags)?;
-        // SAFETY: as in `lookup`; the kernel only reads.
+        // SAFETY: as in `copy_out`; the kernel only reads.
         unsafe { bpf(MAP_UPDATE_ELEM, &mut attr) }.map(drop)
     }
 
     /// Removes one key; true when it was there.
     pub fn delete(&self, key: u32) -> io::Result<bool> {
         let mut attr = self.element(&key, 0, self.value_room, 0)?;
-        // SAFETY: as in `lookup`; no value is touched.
+        // SAFETY: as in `copy_out`; no value is touched.
         match unsafe { bpf(MAP_DELETE_ELEM, &mut attr) } {
             Ok(_) => Ok(true),
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),

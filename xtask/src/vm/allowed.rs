@@ -30,7 +30,7 @@ const fn under(why: &'static str, boot: &'static str) -> Allowed {
 const ALLOWED: &[Allowed] = &[
     // The programs use bpf_loop.
     before("no eBPF seal here", (5, 17)),
-    // Without that seal, a pidfd tells (6.15). Where it would be needed and is not there, `before` says so too.
+    // Without that seal only a pidfd tells of every process (6.15).
     before("nobody tells here how a process ends", (5, 17)),
     before("signals interrupt an exec that waits here", (5, 19)),
     before("no Landlock here that keeps signals in the tree", (6, 12)),
