@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Version of the event's shape; raised when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
@@ -19,7 +20,7 @@ pub const SCHEMA: u32 = 1;
 const EPOCH: &str = "1970-01-01T00:00:00Z";
 
 /// One program start: before it (`outcome` is null) or after it ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct Event {
     /// The binding: always `on-shell`.
     pub event: String,
@@ -64,10 +65,10 @@ pub struct Event {
     /// The recipe a build tool was asked for; absent means none was resolved and says nothing about the call.
     pub recipe: Option<Recipe>,
     /// Variables known to change what programs execute (all of them with `event.env: all`).
-    #[serde(serialize_with = "shared::serialize", deserialize_with = "shared::deserialize")]
+    #[serde(deserialize_with = "shared::deserialize")]
     pub env: Arc<BTreeMap<String, String>>,
     /// Names of all variables, sorted.
-    #[serde(serialize_with = "shared::serialize", deserialize_with = "shared::deserialize")]
+    #[serde(deserialize_with = "shared::deserialize")]
     pub env_names: Arc<Vec<String>>,
     pub file: FileFacts,
     /// `execve` or `execveat`.
@@ -114,6 +115,37 @@ impl Event {
             abi: String::new(),
             outcome: None,
         }
+    }
+}
+
+/// Writes fields of an event down under their own names.
+macro_rules! fields {
+    ($event:ident into $form:ident: $($name:ident)+) => {
+        $($form.serialize_field(stringify!($name), &$event.$name)?;)+
+    };
+}
+
+impl Event {
+    /// Writes it down with these variables in place of its own.
+    pub(crate) fn serialize_with<S: Serializer>(
+        &self,
+        serializer: S,
+        env: &(impl Serialize + ?Sized),
+        env_names: &(impl Serialize + ?Sized),
+    ) -> Result<S::Ok, S::Error> {
+        let mut form = serializer.serialize_struct("Event", 32)?;
+        fields!(self into form: event phase schema session_id seq time path name path_raw argv argv_base64 command cwd
+            cwd_deleted pid tid ppid uid gid ancestry depth interpreters payload applet script recipe);
+        form.serialize_field("env", env)?;
+        form.serialize_field("env_names", env_names)?;
+        fields!(self into form: file syscall abi outcome);
+        form.end()
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.serialize_with(serializer, &*self.env, &*self.env_names)
     }
 }
 

@@ -160,19 +160,32 @@ impl Reader {
         if array == 0 {
             return Ok(Some(pointers));
         }
-        let mut word = [0; 8];
+        let tid = self.tid;
+        let unreadable = |addr| CaptureError::Unreadable { what, tid, addr };
+        let (width, mut addr, mut across) = (self.pointer, array, [0; 8]);
         loop {
-            let addr = array.wrapping_add((pointers.len() * self.pointer) as u64);
-            if !self.memory.copy(addr, &mut word[..self.pointer])? {
-                return Err(CaptureError::Unreadable { what, tid: self.tid, addr });
+            let Some(rest) = self.memory.rest(addr)? else { return Err(unreadable(addr)) };
+            let words = if rest.len() >= width {
+                rest
+            } else {
+                // One that begins in this page and ends in the next.
+                if !self.memory.copy(addr, &mut across[..width])? {
+                    return Err(unreadable(addr));
+                }
+                &across[..width]
+            };
+            for word in words.chunks_exact(width) {
+                let mut bytes = [0; 8];
+                bytes[..width].copy_from_slice(word);
+                let pointer = u64::from_le_bytes(bytes);
+                if pointer == 0 {
+                    return Ok(Some(pointers));
+                }
+                let Some(budget) = self.budget.checked_sub(width) else { return Ok(None) };
+                self.budget = budget;
+                pointers.push(pointer);
+                addr = addr.wrapping_add(width as u64);
             }
-            let pointer = u64::from_le_bytes(word);
-            if pointer == 0 {
-                return Ok(Some(pointers));
-            }
-            let Some(budget) = self.budget.checked_sub(self.pointer) else { return Ok(None) };
-            self.budget = budget;
-            pointers.push(pointer);
         }
     }
 }

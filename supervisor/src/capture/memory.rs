@@ -1,6 +1,5 @@
 //! Bounded reads of another process's memory: whole pages, many at a time, each read once.
 
-use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
@@ -19,23 +18,33 @@ const MOST_AHEAD: u64 = 64;
 #[derive(Debug)]
 pub struct Memory {
     tid: i32,
-    /// By address: which piece, and where in it.
-    pages: BTreeMap<u64, (usize, usize)>,
+    /// By address.
+    pages: Vec<Page>,
+    /// The one that was looked at last.
+    last: usize,
     /// What each read brought.
     pieces: Vec<Vec<u8>>,
     /// `/proc/TID/mem`, opened when process_vm_readv is not available (a container's seccomp profile).
     file: Option<File>,
 }
 
+/// Where a page's bytes are: in which piece, and from where on.
+#[derive(Debug)]
+struct Page {
+    addr: u64,
+    piece: usize,
+    at: usize,
+}
+
 impl Memory {
     pub fn of(tid: i32) -> Self {
-        Self { tid, pages: BTreeMap::new(), pieces: Vec::new(), file: None }
+        Self { tid, pages: Vec::new(), last: 0, pieces: Vec::new(), file: None }
     }
 
     /// Reads the pages that hold `addresses` in as few calls as possible. Failures show when a page is used.
     pub fn prefetch(&mut self, addresses: impl Iterator<Item = u64>) -> Result<(), CaptureError> {
         let mut pages: Vec<u64> =
-            addresses.map(|addr| addr & !(PAGE - 1)).filter(|page| !self.pages.contains_key(page)).collect();
+            addresses.map(|addr| addr & !(PAGE - 1)).filter(|page| self.find(*page).is_err()).collect();
         pages.sort_unstable();
         pages.dedup();
         for batch in pages.chunks(MOST_RANGES) {
@@ -49,7 +58,7 @@ impl Memory {
         let mut done = 0;
         while done < out.len() {
             let Some(at) = addr.checked_add(done as u64) else { return Ok(false) };
-            let Some(rest) = self.from(at, 1)? else { return Ok(false) };
+            let Some(rest) = self.rest(at)? else { return Ok(false) };
             let len = rest.len().min(out.len() - done);
             out[done..done + len].copy_from_slice(&rest[..len]);
             done += len;
@@ -83,15 +92,28 @@ impl Memory {
         }
     }
 
-    /// What the page of `addr` holds from there on.
+    /// What the page of `addr` holds from there on; `None` when it cannot be read.
+    pub fn rest(&mut self, addr: u64) -> Result<Option<&[u8]>, CaptureError> {
+        self.from(addr, 1)
+    }
+
+    /// The same, reading `ahead` pages at once.
     fn from(&mut self, addr: u64, ahead: u64) -> Result<Option<&[u8]>, CaptureError> {
         let page = addr & !(PAGE - 1);
-        if !self.pages.contains_key(&page) {
-            let wanted: Vec<u64> = (0..ahead).filter_map(|n| page.checked_add(n * PAGE)).collect();
-            self.fetch(&wanted)?;
+        if self.pages.get(self.last).is_none_or(|last| last.addr != page) {
+            if self.find(page).is_err() {
+                let wanted: Vec<u64> = (0..ahead).filter_map(|n| page.checked_add(n * PAGE)).collect();
+                self.fetch(&wanted)?;
+            }
+            let Ok(found) = self.find(page) else { return Ok(None) };
+            self.last = found;
         }
-        let place = self.pages.get(&page);
-        Ok(place.map(|(piece, at)| &self.pieces[*piece][at + (addr - page) as usize..at + PAGE as usize]))
+        let Page { piece, at, .. } = self.pages[self.last];
+        Ok(Some(&self.pieces[piece][at + (addr - page) as usize..at + PAGE as usize]))
+    }
+
+    fn find(&self, page: u64) -> Result<usize, usize> {
+        self.pages.binary_search_by_key(&page, |page| page.addr)
     }
 
     /// Reads `pages`, sorted, as far as they can be read; a page in the middle that cannot does not hide those
@@ -108,8 +130,13 @@ impl Memory {
                 }
             };
             let whole = bytes.len() / PAGE as usize;
-            for (at, page) in pages.iter().take(whole).enumerate() {
-                self.pages.insert(*page, (self.pieces.len(), at * PAGE as usize));
+            let piece = self.pieces.len();
+            for (number, addr) in pages.iter().take(whole).enumerate() {
+                let page = Page { addr: *addr, piece, at: number * PAGE as usize };
+                match self.find(*addr) {
+                    Ok(known) => self.pages[known] = page,
+                    Err(place) => self.pages.insert(place, page),
+                }
             }
             self.pieces.push(bytes);
             // Whatever stopped the read is skipped; asking for it later says that it cannot be read.

@@ -2,12 +2,15 @@
 //! Every line names its session, since several may share a file.
 
 mod store;
+mod stored;
 
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use stored::Stored;
 
 use super::{Commit, Container, Totals};
 use crate::event::lifecycle::LifecycleEvent;
@@ -70,7 +73,8 @@ pub struct Shell<'a> {
     /// one that judged it, of anything else the one that was in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_digest: Option<String>,
-    pub event: Cow<'a, Event>,
+    #[schemars(with = "Event")]
+    pub event: Stored<'a>,
     pub answers: Vec<AnswerLine>,
 }
 

@@ -4,18 +4,22 @@
 mod argv;
 mod environment;
 mod patterns;
+mod variables;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 use serde_json::Value;
 
+use super::record::Stored;
 use crate::event::lifecycle::LifecycleEvent;
 use crate::event::{Event, ScriptSource};
+use variables::Environment;
+
+pub use variables::Variables;
 
 /// What stands where a secret was.
 pub const MASK: &str = "[redacted]";
@@ -34,17 +38,8 @@ pub enum RedactError {
 pub struct Redactor {
     enabled: bool,
     extra: Vec<Regex>,
-    /// Environments that were masked last, beside what came of it.
-    environments: Arc<Mutex<VecDeque<(Environment, Environment)>>>,
+    environments: Arc<variables::Remembered>,
 }
-
-/// Shown variables of an event.
-type Environment = Arc<BTreeMap<String, String>>;
-
-/// So many environments are remembered,
-const MOST_ENVIRONMENTS: usize = 32;
-/// and none with more bytes of values than this.
-const LONGEST_ENVIRONMENT: usize = 64 * 1024;
 
 impl Default for Redactor {
     /// The built-in patterns.
@@ -93,26 +88,35 @@ impl Redactor {
         }
     }
 
-    /// The event as it may be stored, and told to observers.
+    /// The event as it is told to observers.
     pub fn event<'a>(&self, event: &'a Event) -> Cow<'a, Event> {
-        let env = self.environment(&event.env);
-        let text = self.enabled && self.suspicious_event(event);
-        if Arc::ptr_eq(&env, &event.env) && !text {
+        let env = Arc::clone(&self.variables(event).masked);
+        match self.texts(event) {
+            Cow::Borrowed(event) if Arc::ptr_eq(&env, &event.env) => Cow::Borrowed(event),
+            masked => Cow::Owned(Event { env, ..masked.into_owned() }),
+        }
+    }
+
+    /// The event as it may be stored, which is the same.
+    pub(super) fn stored<'a>(&self, event: &'a Event) -> Stored<'a> {
+        Stored::new(self.texts(event), self.variables(event))
+    }
+
+    /// Masked but for its variables.
+    fn texts<'a>(&self, event: &'a Event) -> Cow<'a, Event> {
+        if !self.enabled || !self.suspicious_event(event) {
             return Cow::Borrowed(event);
         }
-        let mut masked = Event { env, ..event.clone() };
-        if text {
-            self.mask_event(&mut masked);
-        }
+        let mut masked = event.clone();
+        self.mask_event(&mut masked);
         Cow::Owned(masked)
     }
 
-    /// The variables as they may be stored. Many events share one environment, and so the work.
+    fn variables(&self, event: &Event) -> Arc<Variables> {
+        self.environments.of(event, |env| self.environment(env))
+    }
+
     fn environment(&self, env: &Environment) -> Environment {
-        let mut known = self.environments.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, masked)) = known.iter().find(|(plain, _)| Arc::ptr_eq(plain, env)) {
-            return Arc::clone(masked);
-        }
         let mut masked = Arc::clone(env);
         if env
             .iter()
@@ -122,10 +126,6 @@ impl Redactor {
                 environment::mask(name, value);
                 self.mask(value);
             }
-        }
-        if env.values().map(String::len).sum::<usize>() <= LONGEST_ENVIRONMENT {
-            known.truncate(MOST_ENVIRONMENTS - 1);
-            known.push_front((Arc::clone(env), Arc::clone(&masked)));
         }
         masked
     }

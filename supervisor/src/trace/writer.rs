@@ -10,6 +10,7 @@ mod file;
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use super::record::{Gap, Line, Stamp};
 use super::{ConfigId, Record, Redactor, TraceError};
+use crate::sys::files;
 
 /// How often the path is compared with the open file, for rotation by rename. Until then records go to the
 /// renamed file, where they are not lost.
@@ -114,7 +116,7 @@ impl Trace {
         let before = tail.written;
         let done = encoded.map_err(|source| self.write_error(source)).and_then(|()| {
             tail.follow(&self.path)?;
-            tail.append(&lines, self).map_err(|source| self.write_error(source))
+            tail.append(&lines, records.len(), self).map_err(|source| self.write_error(source))
         });
         if let Err(error) = &done {
             let lost = records.len() as u64 - tail.written.saturating_sub(before);
@@ -210,13 +212,13 @@ impl Tail {
     /// Stays with the path: a deleted file would take the records with it, a renamed one has been rotated.
     fn follow(&mut self, path: &Path) -> Result<(), TraceError> {
         let write_error = |source| TraceError::Write { path: path.display().to_string(), source };
-        let open = self.file.metadata().map_err(write_error)?;
-        if open.nlink() == 0 {
+        if files::link_count(self.file.as_fd()).map_err(write_error)? == 0 {
             let gone = self.written;
             self.replace(path)?;
             self.lose(gone, "the trace file was deleted");
         } else if self.rename_checked.elapsed() >= RENAME_CHECK {
             self.rename_checked = Instant::now();
+            let open = self.file.metadata().map_err(write_error)?;
             let rotated = match fs::symlink_metadata(path) {
                 Ok(named) => (named.dev(), named.ino()) != (open.dev(), open.ino()),
                 Err(_) => true,
@@ -239,8 +241,8 @@ impl Tail {
         Ok(())
     }
 
-    /// Appends lines, and before them what is missing there, with one write.
-    fn append(&mut self, lines: &[u8], trace: &Trace) -> io::Result<()> {
+    /// Appends so many lines, and before them what is missing there, with one write.
+    fn append(&mut self, lines: &[u8], count: usize, trace: &Trace) -> io::Result<()> {
         let mut missing = Vec::new();
         if self.torn {
             missing.push(b'\n');
@@ -251,13 +253,19 @@ impl Tail {
             let gap = Gap { seq, time, session_id, config_digest, lost: *lost, what: what.clone() };
             encode(&Line::Gap(gap), &mut missing)?;
         }
-        let (count, done) =
+        let (written, done) =
             if missing.is_empty() { self.put(lines) } else { self.put(&[&missing, lines].concat()) };
-        if count >= missing.len() {
+        if written >= missing.len() {
             self.gaps.clear();
         }
-        let whole = &lines[..count.saturating_sub(missing.len())];
-        self.written += whole.split(|byte| *byte == b'\n').count() as u64 - 1;
+        let whole = match &done {
+            Ok(()) => count,
+            Err(_) => {
+                let lines = &lines[..written.saturating_sub(missing.len())];
+                lines.iter().filter(|byte| **byte == b'\n').count()
+            }
+        };
+        self.written += whole as u64;
         done
     }
 

@@ -74,7 +74,7 @@ impl<'a> Line<'a> {
                 time,
                 session_id: event.session_id.clone(),
                 config_digest,
-                event: redactor.event(event),
+                event: redactor.stored(event),
                 answers: answer_lines(answers, redactor),
             }),
             Record::CallDenied { event, hook, reason, defect, detail, answers, config_digest: _ } => {
