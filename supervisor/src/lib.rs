@@ -50,6 +50,7 @@ pub mod control; // the socket: events from the runtime, answers to asks
 
 mod errors; // the ground: errors in one line
 pub mod event; // the ground: the event as hooks and trace see it
+mod spare; // the ground: buffers that are used again
 pub mod sys; // the ground: system calls, the only folder with `unsafe`
 
 #[cfg(any(test, feature = "fuzzing"))]

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::capture::CaptureError;
+use crate::spare;
 use crate::sys::memory::{self, Range};
 
 const PAGE: u64 = 4096;
@@ -147,7 +148,7 @@ impl Memory {
 
     fn read(&mut self, ranges: &[Range]) -> io::Result<Vec<u8>> {
         if self.file.is_none() {
-            match memory::read(self.tid, ranges) {
+            match memory::read(self.tid, ranges, spare::take(0)) {
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) => {
                     // The right to read may still be there where only the call is forbidden.
                     self.file = Some(File::open(format!("/proc/{}/mem", self.tid))?);
@@ -170,6 +171,12 @@ impl Memory {
             }
         }
         Ok(out)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.pieces.drain(..).for_each(spare::give);
     }
 }
 

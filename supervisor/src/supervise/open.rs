@@ -19,6 +19,9 @@ use crate::seal::{KernelRecord, Level, Seal};
 use crate::trace::sessions::SessionDir;
 use crate::trace::{Container, Record, Redactor, Trace};
 
+/// A command that has not ended by then is no short one.
+const UNTIL_STARTED: Duration = Duration::from_millis(100);
+
 /// Tells the user that an ask waits.
 pub(super) type Note = Box<dyn Fn(String) + Send + Sync>;
 
@@ -115,10 +118,14 @@ pub(super) fn open(opening: Opening) -> Result<Arc<Session>, String> {
 }
 
 impl Session {
-    /// Compiling the redaction patterns takes longer than starting a command.
+    /// Compiles the redaction patterns before a secret is seen, and not while the command starts, which takes less time.
     pub(super) fn prepare(&self) {
         let redactor = self.ledger.trace.redactor();
-        let _ = thread::Builder::new().name("prepare".into()).spawn(move || redactor.prepare());
+        let compile = move || {
+            thread::sleep(UNTIL_STARTED);
+            redactor.prepare();
+        };
+        let _ = thread::Builder::new().name("prepare".into()).spawn(compile);
     }
 
     /// The policy that judges whatever comes next.

@@ -9,11 +9,12 @@ pub struct Range {
     pub len: usize,
 }
 
-/// process_vm_readv(2): what `ranges` hold, one after the other; it is less than asked when a later range cannot be
-/// read.
-pub fn read(tid: i32, ranges: &[Range]) -> io::Result<Vec<u8>> {
+/// process_vm_readv(2): what `ranges` hold, one after the other, in `out`, of which nothing else stays; it is less than
+/// asked when a later range cannot be read.
+pub fn read(tid: i32, ranges: &[Range], mut out: Vec<u8>) -> io::Result<Vec<u8>> {
     let wanted: usize = ranges.iter().map(|range| range.len).sum();
-    let mut out: Vec<u8> = Vec::with_capacity(wanted);
+    out.clear();
+    out.reserve(wanted);
     let local = libc::iovec { iov_base: out.as_mut_ptr().cast(), iov_len: wanted };
     let remote: Vec<libc::iovec> = ranges
         .iter()

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use super::record::{Gap, Line, Stamp};
 use super::{ConfigId, Record, Redactor, TraceError};
+use crate::spare;
 use crate::sys::files;
 
 /// How often the path is compared with the open file, for rotation by rename. Until then records go to the
@@ -108,7 +109,7 @@ impl Trace {
         if records.is_empty() {
             return Ok(());
         }
-        let (mut lines, redactor) = (Vec::with_capacity(USUAL), self.redactor());
+        let (mut lines, redactor) = (spare::take(USUAL), self.redactor());
         let encoded = records
             .iter()
             .try_for_each(|record| encode(&Line::new(record, self.stamp(record), &redactor), &mut lines));
@@ -122,6 +123,8 @@ impl Trace {
             let lost = records.len() as u64 - tail.written.saturating_sub(before);
             tail.lose(lost, &format!("not written: {}", cause(error)));
         }
+        drop(tail);
+        spare::give(lines);
         done
     }
 
@@ -258,12 +261,11 @@ impl Tail {
         if written >= missing.len() {
             self.gaps.clear();
         }
-        let whole = match &done {
-            Ok(()) => count,
-            Err(_) => {
-                let lines = &lines[..written.saturating_sub(missing.len())];
-                lines.iter().filter(|byte| **byte == b'\n').count()
-            }
+        let whole = if done.is_ok() {
+            count
+        } else {
+            let lines = &lines[..written.saturating_sub(missing.len())];
+            lines.split(|byte| *byte == b'\n').count() - 1
         };
         self.written += whole as u64;
         done

@@ -125,7 +125,7 @@ fn process_vm_readv(child: i32) -> Found {
     // A fork has it where we have it.
     let known = FIRST_PID_NAMESPACE;
     let place = Range { addr: std::ptr::from_ref(&known).addr() as u64, len: size_of_val(&known) };
-    memory::read(child, &[place])
+    memory::read(child, &[place], Vec::new())
         .map(|_| "what a caller passes is read in few calls".to_owned())
         .map_err(|error| format!("/proc/PID/mem is read instead ({error})"))
 }
