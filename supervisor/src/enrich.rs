@@ -39,6 +39,13 @@ pub struct Subject<'a> {
     pub unknown_format: bool,
 }
 
+impl Subject<'_> {
+    /// Canonical path of the file that the kernel maps.
+    fn mapped(&self) -> &str {
+        self.interpreters.last().map_or(self.path, |(path, _)| path)
+    }
+}
+
 /// Reads files as the target sees them: its root, cwd and /proc/self; regular files only, never blocking.
 pub trait Files {
     /// At most `limit` bytes from the start of the file.
@@ -90,6 +97,9 @@ pub fn script(subject: &Subject<'_>, files: &dyn Files) -> Option<Script> {
 
 /// The program a dynamic loader is told to run: an operand of `ld.so`, as passed.
 pub fn payload(subject: &Subject<'_>) -> Option<Vec<u8>> {
+    if !loader::is_loader(subject.mapped()) {
+        return None;
+    }
     let started = program::started(subject, None);
     let words = started.words();
     loader::operand(&started.path, &words).map(|found| found.program.to_vec())
@@ -101,6 +111,10 @@ pub fn applet(subject: &Subject<'_>) -> Option<String> {
     if let Some((_, arg)) = subject.interpreters.last()
         && arg.as_deref().is_none_or(|arg| arg.starts_with('-'))
     {
+        return None;
+    }
+    let mapped = subject.mapped();
+    if !loader::is_loader(mapped) && !multicall::is_multicall(program::base(mapped)) {
         return None;
     }
     let started = program::started(subject, None);

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 
 /// So many are kept for each thread,
-const MOST: usize = 4;
+const MOST: usize = 3;
 /// and none larger than this.
-const LARGEST: usize = 64 * 1024;
+const LARGEST: usize = 16 * 1024;
 
 thread_local! {
     static KEPT: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };

@@ -34,6 +34,11 @@ pub(super) fn operand<'a>(path: &str, words: &[&'a [u8]]) -> Option<Operand<'a>>
     }
 }
 
+/// Whether the file is a dynamic loader.
+pub(super) fn is_loader(path: &str) -> bool {
+    family(base(path)).is_some()
+}
+
 fn family(name: &str) -> Option<Family> {
     // musl's loader is its libc; only there is that file a program that loads others.
     if name.starts_with("ld-musl-") || name.starts_with("libc.musl-") || name == "libc.so" {

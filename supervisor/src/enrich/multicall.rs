@@ -33,6 +33,11 @@ pub(super) fn applet(file: &str, words: &[&[u8]]) -> Option<Applet> {
     }
 }
 
+/// Whether the file is a multi-call binary.
+pub(super) fn is_multicall(file: &str) -> bool {
+    family(file).is_some()
+}
+
 fn family(file: &str) -> Option<Family> {
     if let Some(kind) = BOXES.iter().find(|kind| file.starts_with(kind.own)) {
         return Some(Family::Box(kind));

@@ -57,11 +57,11 @@ pub(super) fn behind<'a>(
     started: &'a Started<'_>,
     canonical: &dyn Fn(&[u8]) -> Option<String>,
 ) -> Program<'a> {
-    let mut path = started.path.to_string();
+    let mut path = Cow::Borrowed(&*started.path);
     let mut words = started.words();
     // A loader refuses to load itself, so one level is all there is.
     if let Some(found) = loader::operand(&path, &words) {
-        path = canonical(found.program).unwrap_or_else(|| lossy(found.program));
+        path = Cow::Owned(canonical(found.program).unwrap_or_else(|| lossy(found.program)));
         let argv0 = found.argv0.unwrap_or(found.program);
         words = [argv0].into_iter().chain(words.iter().skip(found.index + 1).copied()).collect();
     }
