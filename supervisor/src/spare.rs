@@ -1,4 +1,5 @@
 //! Buffers that are used again: an exec needs some that are too large for the allocator's quick lists.
+#![forbid(unsafe_code)]
 
 use std::cell::RefCell;
 
