@@ -9,7 +9,7 @@ use crate::event::Event;
 
 /// So many environments are remembered,
 const MOST: usize = 32;
-/// and none with more bytes of values than this.
+/// and none with more bytes of values, or written out, than this.
 const LONGEST: usize = 64 * 1024;
 
 /// Shown variables of an event.
@@ -34,6 +34,11 @@ impl Variables {
 
     fn are_of(&self, event: &Event) -> bool {
         Arc::ptr_eq(&self.plain, &event.env) && Arc::ptr_eq(&self.all, &event.env_names)
+    }
+
+    fn is_short(&self) -> bool {
+        let values = self.plain.values().map(String::len).sum::<usize>();
+        values.max(self.text.get().len() + self.names.get().len()) <= LONGEST
     }
 
     /// The masked variables, as JSON.
@@ -66,10 +71,32 @@ impl Remembered {
             return Arc::clone(variables);
         }
         let variables = Arc::new(Variables::new(event, mask(&event.env)));
-        if event.env.values().map(String::len).sum::<usize>() <= LONGEST {
+        if variables.is_short() {
             known.truncate(MOST - 1);
             known.push_front(Arc::clone(&variables));
         }
         variables
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_names_are_kept_no_more_than_long_values() {
+        let named = |names: usize, value: usize| Event {
+            env: Arc::new(BTreeMap::from([("PATH".to_owned(), "x".repeat(value))])),
+            env_names: Arc::new((0..names).map(|n| format!("NAME{n}")).collect()),
+            ..Event::blank()
+        };
+        for (event, kept) in
+            [(named(10, 10), true), (named(LONGEST, 10), false), (named(10, LONGEST + 1), false)]
+        {
+            let remembered = Remembered::default();
+            let first = remembered.of(&event, Arc::clone);
+            assert_eq!(Arc::ptr_eq(&first, &remembered.of(&event, Arc::clone)), kept);
+            assert_eq!(first, remembered.of(&event, Arc::clone));
+        }
     }
 }
